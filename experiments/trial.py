@@ -13,9 +13,9 @@ from experiments.dataset import DataSet
 from experiments.decisions import decided, key_of, published
 from experiments.setting import NOTHING, UNRELEASED, Method, Setting
 from experiments.units import statistics_of
-from stream_app.analysis.error import best_constant, error, guess
 from stream_app.loss.correlation import Correlation
 from stream_app.loss.landmark import landmark_losses
+from stream_app.privacy.kinds import item_of
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.published import PerturbedStep, WithheldStep
 from stream_app.privacy.values import NANO
@@ -63,12 +63,12 @@ def _policy(setting: Setting, data: DataSet, name: str, seed: int) -> tuple[Poli
 
 
 def _unreleased(setting: Setting, data: DataSet) -> Measures:
-    kind = Method.named("uniform").policy(data, setting.epsilon, {"level": "event"}).kind
+    kind = item_of(Method.named("uniform").policy(data, setting.epsilon, {"level": "event"}).kind)
     errors = []
     for readings in data.series.values():
         raws = [reading.value for reading in readings]
-        said = guess(kind) if setting.method == NOTHING else best_constant(kind, raws)
-        errors += [error(raw, said, kind) for raw in raws]
+        said = kind.guess if setting.method == NOTHING else kind.best_constant(raws)
+        errors += [kind.error(raw, said) for raw in raws]
     return {"error": fsum(errors) / len(errors), "perturbed": 0.0, "withheld": 1.0, "landmarks": 0.0}
 
 
@@ -76,8 +76,9 @@ def _errors(setting: Setting, data: DataSet, seed: int) -> Measures:
     keys, errors, perturbed, withheld, landmarks = key_of(seed), [], 0, 0, 0
     for name, readings in data.series.items():
         policy, _ = _policy(setting, data, name, seed)
+        kind = item_of(policy.kind)
         for reading, outcome in zip(readings, decided(keys, policy, name, readings), strict=True):
-            errors.append(error(reading.value, published(policy, outcome), policy.kind))
+            errors.append(kind.error(reading.value, published(policy, outcome)))
             perturbed += isinstance(outcome.release, PerturbedStep)
             withheld += isinstance(outcome.release, WithheldStep)
             landmarks += outcome.landmark

@@ -16,7 +16,7 @@ from experiments.decisions import begun, decided
 from experiments.setting import Method, Setting
 from stream_app.privacy.collected.within import Aggregate
 from stream_app.privacy.kinds import Category, Histogram, Kind, Number, UnitMean
-from stream_app.privacy.kinds.bins import DAY_MS, HOUR_MS
+from stream_app.privacy.kinds.localtime import DAY_MS, HOUR_MS
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.privacy.policy import Policy, policy_of

@@ -6,18 +6,17 @@ represent other steps.
 
 Statistics of units give profiles by local time, shares of bins, and comparisons of two spans. Each figure is a total
 over all units of several steps, divided by their number. Its noise is the sum of independent discrete Laplace draws on
-one grid, so its interval is exact (`analysis/law.py`).
+one grid, so its interval is exact (`privacy/noise/law.py`).
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from math import inf, log, sqrt
 from typing import NamedTuple, TypeVar
 
-from stream_app.analysis.law import half_of_difference, is_exact
-from stream_app.analysis.noise import CONFIDENCE, NORMAL, Noise, added, half_width
-from stream_app.analysis.release import Quantity, Release
-from stream_app.analysis.units import WEIGHED
+from stream_app.analysis.release import WEIGHED, Quantity, Release
 from stream_app.privacy.kinds import HiddenMean
+from stream_app.privacy.noise.law import half_of_difference, is_exact
+from stream_app.privacy.noise.moments import CONFIDENCE, NORMAL, Noise, added, half_width
 from stream_app.privacy.policy import Policy
 
 Key = TypeVar("Key", bound=Hashable)

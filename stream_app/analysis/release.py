@@ -6,10 +6,9 @@ from functools import lru_cache
 from math import isclose
 from typing import Any, Final, NamedTuple
 
-from stream_app.analysis.noise import Noise, noises_of
-from stream_app.analysis.units import WEIGHED, unit_noises, unit_scales
 from stream_app.privacy.kinds import Category, Kind, Mean, UnitStatistic
 from stream_app.privacy.noise.mechanisms import truth_probability
+from stream_app.privacy.noise.moments import Noise
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy
 
@@ -23,6 +22,8 @@ class Quantity(NamedTuple):
 
 
 DECISIONS: Final = frozenset({"perturbed", "approximated", "withheld"})
+WEIGHED: Final = frozenset({"mean", "share"})
+"""In a mean over steps, these statistics count once per unit of a step; a sum or a histogram counts once."""
 CATEGORY: Final = "category"  # the part of a category or a choice, if it needs a name
 
 
@@ -107,7 +108,7 @@ class Release:
             return
         kind, count = policy.kind, 1 if self.count is None else self.count
         if isinstance(kind, UnitStatistic):
-            made, told = unit_scales(kind, self.epsilon_nano, count), self.scale
+            made, told = kind.stated(self.epsilon_nano, count), self.scale
         else:
             made, told = _scale(kind, self.epsilon_nano, self._items), self.scale
         named, others = (each if isinstance(each, Mapping) else {"": each} for each in (made, told))
@@ -134,9 +135,9 @@ class Release:
         if policy is not None and self.epsilon_nano is not None:
             intrusion_nano = policy.collect.intrusion_nano if policy.collect else None
             if isinstance(policy.kind, UnitStatistic):
-                noises = unit_noises(policy.kind, self.epsilon_nano, 1 if self.count is None else self.count)
+                noises = policy.kind.noises(self.epsilon_nano, 1 if self.count is None else self.count)
             elif intrusion_nano is None or self.looks is not None:
-                noises = noises_of(policy.kind, self.epsilon_nano, self._items, intrusion_nano, self.looks or 0)
+                noises = policy.kind.noises(self.epsilon_nano, self._items, intrusion_nano, self.looks or 0)
         if not noises.keys() <= numbers.keys():
             raise ValueError(_ANOTHER)
         return {name: Quantity(numbers[name], noise, self._weight(name)) for name, noise in noises.items()}

@@ -10,10 +10,10 @@ from datetime import UTC
 from math import inf, isclose, sqrt
 from typing import Any, Final
 
-from stream_app.analysis.noise import Noise, one_draw
 from stream_app.analysis.release import CATEGORY, Release, category_name, parts_of
 from stream_app.analysis.windows import moment_of
 from stream_app.privacy.kinds import Category
+from stream_app.privacy.noise.moments import Noise, one_draw
 from stream_app.privacy.policy import Policy
 
 FIRST: Final = ("series", "timestamp", "decision", "policy", "landmark", "value", "measurement")

@@ -7,7 +7,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from stream_app.analysis.error import unit
 from stream_app.api.given import Error, finite, path_of, told, whole
 from stream_app.api.parts import Time, plain
 from stream_app.api.policy import Policy, compiled
@@ -69,7 +68,7 @@ class Plan(Page):
         yield in_odds(ruled.epsilon_nano)
         if (found := loud(ruled)) is not None:
             yield f"note: {found.sentence}"
-        yield f"{horizon.events:,} events; errors of a noisy value: {unit(ruled.kind)}"
+        yield f"{horizon.events:,} events; errors of a noisy value: {ruled.kind.error_unit}"
         if self.within is not None:
             yield (
                 f"temporal loss stays within {self.within['bound']:g} under any scheme if every event spends at most "

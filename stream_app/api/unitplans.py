@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from stream_app.analysis.units import unit_words
 from stream_app.api.given import Error, length_of, path_of
 from stream_app.api.policy import Policy, compiled
 from stream_app.api.tables import Columns, Frame, Table, events_of, rows_of
@@ -28,7 +27,7 @@ class PlanOfUnits(Page):
     def __init__(self, policy: Policy, found: UnitPlan) -> None:
         self.policy: Final = policy
         self._found: Final = found
-        heading = f"Error of a {found.asked.kind.statistic}, {unit_words(found.asked.kind)} (* the policy's own unit)"
+        heading = f"Error of a {found.asked.kind.statistic}, {found.asked.kind.error_unit} (* the policy's own unit)"
         self.table: Final = Table(map(_row, found.rows), title=heading)
 
     @property

@@ -11,9 +11,9 @@ import numpy as np
 from rich.box import SIMPLE
 from rich.table import Table
 
-from stream_app.analysis.error import best_constant, error
 from stream_app.demo.data import DemoSeries
 from stream_app.formats import wire
+from stream_app.privacy.kinds import item_of
 from stream_app.privacy.reason import REASONS
 from stream_app.privacy.values import NANO
 from stream_app.words.amount import amount
@@ -94,19 +94,22 @@ def summarise(
 
 def _error_of_steps(series: DemoSeries, found: Mapping[int, Mapping[str, Any]]) -> float:
     ruling = series.ruling
+    kind = item_of(ruling.kind)
     pairs = ((value, found.get(ruling.start_of(ruling.index_of(at_ms)))) for at_ms, value in series.readings)
-    return float(np.mean([error(value, one["value"]) for value, one in pairs if one is not None and "value" in one]))
+    return float(
+        np.mean([kind.error(value, one["value"]) for value, one in pairs if one is not None and "value" in one])
+    )
 
 
 def constant_error(series: DemoSeries) -> float:
     """Return the mean error of the constant with the smallest error, known only in hindsight."""
-    constant = constant_of(series)
-    return float(np.mean([error(raw, constant) for _, raw in series.readings]))
+    constant, kind = constant_of(series), item_of(series.ruling.kind)
+    return float(np.mean([kind.error(raw, constant) for _, raw in series.readings]))
 
 
 def constant_of(series: DemoSeries) -> Any:
     """Return the constant with the smallest error; it reveals something about the input."""
-    return best_constant(series.ruling.kind, [value for _, value in series.readings])
+    return item_of(series.ruling.kind).best_constant([value for _, value in series.readings])
 
 
 def weeks_of(

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from stream_app.analysis.error import error, expected_scale
+from stream_app.outlook.error import expected_scale
 from stream_app.privacy.kinds import Location, Number, Vector
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import LandmarkLevel
@@ -53,9 +53,9 @@ def _beside(policy: Policy, share_nano: int) -> Loud | None:
         case Vector():
             scale = expected_scale(policy, share_nano)
             return Loud(scale, 1.0, f"{four_digits(scale)} times the range of each part")
-        case Location(east=east, north=north):
+        case Location(east=east, north=north) as kind:
             low, high = ({"latitude": north[nth], "longitude": east[nth]} for nth in (0, 1))
-            scale, width = expected_scale(policy, share_nano), error(low, high)
+            scale, width = expected_scale(policy, share_nano), kind.error(low, high)
             return Loud(
                 scale, width, f"{four_digits(scale)} m, which exceeds the {four_digits(width)} m across the bounds"
             )

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Final, NamedTuple
 
-from stream_app.analysis.error import expected_error, expected_scale
 from stream_app.loss.temporal import TemporalLoss
 from stream_app.outlook.bound import epsilon_within, temporal_loss
 from stream_app.outlook.course import Horizon, Watch
+from stream_app.outlook.error import expected_error, expected_scale
 from stream_app.outlook.request import PlanRequest, Variant, courses_of, draws, epsilons_of, variants
 from stream_app.outlook.ward import contributors, lead
 from stream_app.privacy.kinds import Choice

@@ -5,7 +5,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from stream_app import pictures
-from stream_app.analysis.units import unit_words
 from stream_app.calendar.words import duration_in_words
 from stream_app.outlook.course import Horizon
 from stream_app.outlook.outlook import COUNTS, Crowd, Outlook
@@ -140,7 +139,7 @@ _MARKERS = ("o", "s", "D", "^")
 
 def title(plan: UnitPlan) -> str:
     """Return the title of the plot of a unit plan."""
-    return f"Error of a {plan.asked.kind.statistic}, {unit_words(plan.asked.kind)}, by what is protected"
+    return f"Error of a {plan.asked.kind.statistic}, {plan.asked.kind.error_unit}, by what is protected"
 
 
 def errors_by_unit(plan: UnitPlan, axes: "Axes") -> None:

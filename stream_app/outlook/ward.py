@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stream_app.analysis.error import hidden_rates
 from stream_app.privacy.collected.collect import Collect
 from stream_app.privacy.kinds import Choice, Counts, HiddenMean, Mean, Sum
 from stream_app.privacy.policy import Policy
@@ -52,7 +51,7 @@ def contributors(policy: Policy, spend_nano: int, error: Fraction) -> int | None
             return contributors_of_total(lead(kind, spend_nano), error)
         case HiddenMean() if spend_nano > 1:
             cells = error * kind.item.axis.cells_per_unit
-            return contributors_of_mean(*hidden_rates(kind, spend_nano), kind.item.sensitivity, cells)
+            return contributors_of_mean(*kind.rates(spend_nano), kind.item.sensitivity, cells)
         case _:
             return None
 
@@ -76,7 +75,7 @@ def within_words(policy: Policy, error: float) -> str | None:
 
 def lead(kind: Choice, spend_nano: int) -> int:
     """Return how many contributors an item must lead by to be drawn with probability `WANTED`."""
-    return lead_of(len(kind.items), spend_nano / NANO / (2 if kind.replace else 1))
+    return lead_of(len(kind.items), spend_nano / NANO / kind.largest_change)
 
 
 def _reach(collect: Collect, sensitivity: int, spend_nano: int) -> int:

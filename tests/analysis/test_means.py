@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom, dlaplace
 
-from stream_app.analysis.error import best_constant
 from stream_app.analysis.means import Figure, MeasuredRelease, figure_of, mean, means
-from stream_app.analysis.noise import Noise, laplace, noises_of
 from stream_app.analysis.policies import Policies, registered
 from stream_app.analysis.release import Quantity, Release
 from stream_app.analysis.windows import by_clock, is_landmark, window
-from stream_app.privacy.kinds import HiddenMean
+from stream_app.privacy.kinds import HiddenMean, item_of
+from stream_app.privacy.noise.moments import Noise, laplace
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.values import RawCells
@@ -58,7 +57,7 @@ def test_intervals_hold_the_truth(steps: int) -> None:
         held += figure.low - 1e-9 <= sum(truth) / steps <= figure.high + 1e-9
     assert abs(held / TRIALS - 0.95) < SLACK + 0.005
     assert figure.standard_error == pytest.approx(
-        sqrt(sum(noises_of(made.kind, spend)[""].variance for spend in spends)) / steps
+        sqrt(sum(made.kind.noises(spend)[""].variance for spend in spends)) / steps
     )
 
 
@@ -166,7 +165,8 @@ def test_looks_by_the_ledger() -> None:
 def test_best_constant_is_the_median() -> None:
     """No constant on a fine grid has a smaller mean error."""
     truth = [0.3, 0.4, 9.0, 2.2, 0.1]
-    best = float(best_constant(policy().kind, truth))  # type: ignore[arg-type]
+    best = item_of(policy().kind).best_constant(truth)
+    assert isinstance(best, float)
 
     def error(constant: float) -> float:
         return float(np.mean(np.abs(np.array(truth) - constant)))

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from stream_app.analysis.noise import Noise, noises_of
 from stream_app.analysis.release import Quantity, Release
 from stream_app.analysis.smooth import Model, course, models, smooth, smoothed, takes_smoothing
 from stream_app.privacy.kinds import Number
 from stream_app.privacy.level import LevelState, drifted, measured
+from stream_app.privacy.noise.moments import Noise
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.values import ReleasedCells
 
@@ -183,7 +183,7 @@ def test_kinds_by_part() -> None:
         [Release("s", n * HOUR, "perturbed", 1, {}, {"a": 5, "b": -1}, 5.0, 10**8) for n in range(50)], counts
     )
     assert found[25]["a"].estimate == pytest.approx(5)
-    assert found[25]["a"].deviation < np.sqrt(noises_of(counts.kind, 10**8)["a"].variance) / 2
+    assert found[25]["a"].deviation < np.sqrt(counts.kind.noises(10**8)["a"].variance) / 2
     place = {"south": 48.8, "west": 2.2, "north": 48.9, "east": 2.4}
     location = policy({"kind": "location", "radius": 200, "resolution": 50, "bounds": place})
     at = {"latitude": 48.85, "longitude": 2.3}

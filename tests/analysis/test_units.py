@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from stream_app.analysis.law import half_of_difference
 from stream_app.analysis.means import (
     MeanDifference,
     MeasuredRelease,
@@ -19,10 +18,11 @@ from stream_app.analysis.means import (
     together,
     totals,
 )
-from stream_app.analysis.noise import CONFIDENCE
 from stream_app.analysis.release import Release
-from stream_app.analysis.units import needed_nano, needed_units, regular_nano, unit_error, unit_noises, with_window
+from stream_app.outlook.error import regular_nano
 from stream_app.privacy.kinds import UnitStatistic
+from stream_app.privacy.noise.law import half_of_difference
+from stream_app.privacy.noise.moments import CONFIDENCE
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.values import NANO, RawCells, ReleasedCells
@@ -93,7 +93,7 @@ def test_noise_is_that_of_the_mechanism(name: str, window: int, draws: int) -> N
     kind, cells = kind_of(found), CELLS[name]
     truth = found.kind.publish(ReleasedCells(cells))
     exact = Release("s", 0, "perturbed", 1, None, truth, None, NANO, kind.statistic, None)
-    noise = unit_noises(kind, NANO, kind.count(ReleasedCells(cells)))
+    noise = kind.noises(NANO, kind.count(ReleasedCells(cells)))
     number = draws // 4
     measured = [released(found, step, cells).quantities(found) for step in range(number)]
     assert measured[0].keys() == noise.keys()
@@ -122,14 +122,14 @@ def test_error_and_what_it_takes(name: str) -> None:
         expected = 2 * float(cells @ stats.dlaplace(rate).pmf(cells))
         of_a_cell = {"mean": 0.5 / units, "sum": 0.5, "share": 1 / units, "histogram": 1 / units}
         of_a_cell |= {"categories": 1 / units, "hourly": 0.5 * 24 / units, "weekly": 0.5}
-        error = unit_error(kind, round(epsilon * NANO), units)
+        error = kind.expected_error(round(epsilon * NANO), units)
         assert error == pytest.approx(expected * of_a_cell[name], rel=1e-9)
-        needed = needed_nano(kind, error, units)
+        needed = kind.needed_nano(error, units)
         assert needed == pytest.approx(epsilon * NANO, rel=1e-8)
-        assert unit_error(kind, needed, units) <= error * (1 + 1e-12)
+        assert kind.expected_error(needed, units) <= error * (1 + 1e-12)
         if name not in {"sum", "weekly"}:
-            assert needed_units(kind, round(epsilon * NANO), error) == pytest.approx(units, rel=1e-9)
-    assert kind_of(policy(name, window=2)) == with_window(kind_of(policy(name)), 2)
+            assert kind.needed_units(round(epsilon * NANO), error) == pytest.approx(units, rel=1e-9)
+    assert kind_of(policy(name, window=2)) == kind_of(policy(name)).with_window(2)
 
 
 def test_spare_landmarks_take_their_part() -> None:

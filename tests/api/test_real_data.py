@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 import landmark_stream as ls
-from stream_app.analysis.error import error
+from stream_app.api.policy import compiled
 from stream_app.demo.data import Reading, glucose, ride
+from stream_app.privacy.kinds import item_of
 
 STEPS = 1_000
 RUNS = 4
@@ -33,11 +34,12 @@ def test_smoothed_is_nearer_than_value(name: str, tmp_path: Path) -> None:
     readings: list[Reading] = list(islice(read(), STEPS))
     begin = readings[200][0]
     policy = ls.Policy.landmark(epsilon=epsilon, landmarks=[(begin, begin + 12 * step)], value=value, step=step)
+    kind = item_of(compiled(policy).kind)
     rows = [{"timestamp": timestamp_ms, "value": raw} for timestamp_ms, raw in readings]
     errors: dict[str, list[float]] = {"value": [], "smoothed": []}
     for run in range(RUNS):
         found = ls.release(rows, policy, out=tmp_path / str(run), series=name)
         for member, table in (("value", found.releases), ("smoothed", ls.smooth(found))):
             pairs = zip(readings, table, strict=True)
-            errors[member] += [error(raw, guess(row, member, parts)) for (_, raw), row in pairs]
+            errors[member] += [kind.error(raw, guess(row, member, parts)) for (_, raw), row in pairs]
     assert mean(errors["smoothed"]) < mean(errors["value"])

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from stream_app.analysis.error import error
 from stream_app.demo.data import DAY_MS, STAY_MS, DemoSeries, demo_series
 from stream_app.demo.summary import (
     SeriesSummary,
@@ -20,6 +19,7 @@ from stream_app.demo.summary import (
 )
 from stream_app.formats import wire
 from stream_app.pictures import OWN_COLOUR, TRUTH_COLOUR
+from stream_app.privacy.kinds import item_of
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("bokeh_sampledata")
@@ -215,5 +215,6 @@ def test_no_constant_beats_that_of_the_ride() -> None:
     """Positions about the one found are no better."""
     ride = short()[2]
     places: list[Any] = [value for _, value in ride.readings]
+    kind = item_of(ride.ruling.kind)
     for place in places[::20]:
-        assert constant_error(ride) <= sum(error(one, place) for one in places) / len(places) + 0.01
+        assert constant_error(ride) <= fmean(kind.error(one, place) for one in places) + 0.01

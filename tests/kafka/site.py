@@ -208,6 +208,10 @@ class Site:
         rows = self.rows()
         return int(rows[-1]["next_offset"]) if rows else -1
 
+    async def all_decided(self) -> None:
+        """Wait until all input was decided."""
+        await until(lambda: self.decided() == self.sent)
+
     def holds_commits(self, of: str = "") -> tuple[asyncio.Event, asyncio.Event]:
         """Hold up commits of workers of such names; return what tells of one, and what lets them go on."""
         committing, ended = asyncio.Event(), asyncio.Event()

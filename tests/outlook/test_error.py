@@ -8,10 +8,12 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import dlaplace
 
-from stream_app.analysis.error import FINE, expected_error, mean_norm, sensitivity
-from stream_app.analysis.law import mean_magnitude, mean_sum
+from stream_app.outlook.error import expected_error
 from stream_app.privacy.kinds import Category, Location, Vector
+from stream_app.privacy.kinds.location import mean_norm
 from stream_app.privacy.noise.draws import noise_stream
+from stream_app.privacy.noise.law import mean_magnitude, mean_sum
+from stream_app.privacy.noise.moments import FINE
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.values import NANO, Raw, RawCells
 from tests.run import CATEGORY, COUNTS, KINDS, LOCATION, NUMBER, UNIFORM
@@ -125,12 +127,12 @@ def test_below_the_lattice_it_is_the_plane() -> None:
 
 def test_sensitivities() -> None:
     """How far neighbours lie apart, in the unit of the error."""
-    found = {kind: sensitivity(compiled(value).kind) for kind, value in KINDS.items()}
+    found = {kind: compiled(value).kind.largest_change for kind, value in KINDS.items()}
     vector = {"oxygen": pytest.approx(0.3), "pulse": 190.0}
     assert found == {"number": 10.0, "location": 500.0, "counts": 2, "category": None, "vector": vector}
     number: dict[str, object] = {"kind": "number", "lower": -3, "upper": 7, "resolution": 0.5}
     collected = {
-        (statistic, neighbours): sensitivity(compiled(number, collect=collect | {"open_steps": 1}).kind)
+        (statistic, neighbours): compiled(number, collect=collect | {"open_steps": 1}).kind.largest_change
         for statistic in ("sum", "mean")
         for neighbours in ("replace", "add-remove")
         for collect in ({"statistic": statistic, "neighbours": neighbours},)

@@ -11,7 +11,6 @@ from typing import Any, get_args
 from rich.console import Console
 from rich.progress import Progress
 
-from stream_app.analysis.error import sensitivity, unit
 from stream_app.cli import UsageError, mendable
 from stream_app.cli.planning.plantable import Plan, print_plan
 from stream_app.cli.planning.unitplan import Data, add_data, data_of, planned, print_units
@@ -183,8 +182,8 @@ def _document(plan: Plan) -> dict[str, Any]:
         "step_ms": policy.step_ms,
         **asdict(horizon),
         "landmarks": plan.landmarks,
-        "error_unit": unit(policy.kind),
-        "sensitivity": sensitivity(policy.kind),
+        "error_unit": policy.kind.error_unit,
+        "sensitivity": policy.kind.largest_change,
         "ward": _ward(plan),
         "within": plan.within,
         "note": plan.note or None,
@@ -232,7 +231,7 @@ def _members(plan: Plan, outlook: Outlook) -> Iterator[tuple[str, Any]]:
 def _draw(path: Path, plan: Plan) -> None:
     kind, found, horizon = plan.request.policy.kind, plan.outlooks, plan.request.horizon
     whose = f"{label_of(plan.series)}, epsilon {plan.request.policy.epsilon_nano / NANO:g} (* the policy's own scheme)"
-    draws = [(f"{whose}\nExpected error of a noisy value, {unit(kind)}", partial(errors_of, found, kind))]
+    draws = [(f"{whose}\nExpected error of a noisy value, {kind.error_unit}", partial(errors_of, found, kind))]
     if plan.request.adversary is not None:
         draws.append(("Temporal loss of each event", partial(losses_of, found, horizon)))
     draws.append(("Spent at each event", partial(spends_of, found, horizon)))

@@ -7,7 +7,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from stream_app.analysis.error import sensitivity, unit
 from stream_app.calendar.words import duration_in_words
 from stream_app.cli.shared.policytimes import PolicyTimes
 from stream_app.cli.shared.terminal import say
@@ -87,9 +86,10 @@ def _head(plan: Plan) -> Iterator[str]:
     policy, horizon = plan.request.policy, plan.request.horizon
     yield (
         f"{plan.times.whose}: epsilon {policy.epsilon_nano / NANO:g}; {horizon.events} events, "
-        f"{duration_in_words(horizon.every_ms)} apart, {plan.landmarks} of them landmarks; errors: {unit(policy.kind)}"
+        f"{duration_in_words(horizon.every_ms)} apart, {plan.landmarks} of them landmarks; "
+        f"errors: {policy.kind.error_unit}"
     )
-    far = sensitivity(policy.kind)
+    far = policy.kind.largest_change
     if isinstance(far, dict):
         yield f"sensitivity: {', '.join(f'{name} {distance:g}' for name, distance in far.items())}"
     elif far is not None and policy.collect is not None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from stream_app.analysis.units import unit_words
 from stream_app.calendar.words import duration_in_words
 from stream_app.cli import UsageError
 from stream_app.cli.shared.eventfile import EventFile, add_columns
@@ -121,7 +120,7 @@ def print_units(plan: UnitPlan) -> None:
     if not console.is_terminal:
         console.width = max(console.width, WIDTH)
     asked = plan.asked
-    say(f"Error of a {asked.kind.statistic}, {unit_words(asked.kind)}, at epsilon {asked.spend_nano / NANO:g}, by unit")
+    say(f"Error of a {asked.kind.statistic}, {asked.kind.error_unit}, at epsilon {asked.spend_nano / NANO:g}, by unit")
     spans = list(spans_of(asked))
     table = Table()
     for name in ("unit", "window"):

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stream_app.analysis.units import unit_words
 from stream_app.calendar.words import duration_in_words, length_ms
 from stream_app.outlook.units.readings import Memory, SeriesReadings, memory_of
 from stream_app.outlook.units.table import SPANS, Answer, Planned, StatisticRequest, UnitRow, answered, unit_table
@@ -76,7 +75,7 @@ class UnitPlan:
         asked, answer, memory = self.asked, self.answer, self.memory
         return {
             "statistic": asked.kind.statistic,
-            "error_unit": unit_words(asked.kind),
+            "error_unit": asked.kind.error_unit,
             "unit_ms": asked.unit_ms,
             "window": asked.window,
             "epsilon": asked.spend_nano / NANO,

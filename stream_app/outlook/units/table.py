@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Final, Literal, NamedTuple
 
-from stream_app.analysis.units import needed_nano, needed_units, regular_nano, unit_error, with_window
+from stream_app.outlook.error import regular_nano
 from stream_app.outlook.units.readings import SeriesReadings, Truth
 from stream_app.privacy.kinds import Number, UnitMean, UnitStatistic, UnitSum
 from stream_app.privacy.parameters import LARGEST_EPSILON
@@ -105,13 +105,13 @@ def spans_of(asked: StatisticRequest) -> dict[str, int]:
 def _errors(
     asked: StatisticRequest, unit_ms: int, window: int, truths: "Sequence[SeriesReadings]"
 ) -> Iterator[SpanError]:
-    kind = with_window(asked.kind, window)
+    kind = asked.kind.with_window(window)
     for span, span_ms in spans_of(asked).items():
         if span_ms % unit_ms or unit_ms * window > span_ms or span_ms // unit_ms > MOST_STEP_UNITS:
             continue
         if not truths:
             units = span_ms // unit_ms
-            yield SpanError(span, units, unit_error(kind, asked.spend_nano, units))
+            yield SpanError(span, units, kind.expected_error(asked.spend_nano, units))
             continue
         found = [truth for one in truths for truth in one.truths(kind, unit_ms, span_ms)]
         if found:
@@ -120,7 +120,7 @@ def _errors(
 
 def _measured(kind: UnitStatistic, spend_nano: int, span: str, found: Sequence[Truth]) -> SpanError:
     steps = sum(len(truth.units) for truth in found)
-    error = fsum(unit_error(kind, spend_nano, units) for truth in found for units in truth.units) / steps
+    error = fsum(kind.expected_error(spend_nano, units) for truth in found for units in truth.units) / steps
     constant = fsum(truth.constant_error * len(truth.units) for truth in found) / steps
     return SpanError(span, fsum(units for truth in found for units in truth.units) / steps, error, constant)
 
@@ -137,13 +137,13 @@ class Answer(NamedTuple):
 def answered(asked: StatisticRequest, span_ms: int, error: float) -> Answer:
     """Return what a wanted mean absolute error over a span requires; the span holds whole policy units."""
     units = span_ms // asked.unit_ms
-    nano = needed_nano(asked.kind, error, units)
-    enough = needed_units(asked.kind, asked.spend_nano, error)
+    nano = asked.kind.needed_nano(error, units)
+    enough = asked.kind.needed_units(asked.spend_nano, error)
     fitting = [
         unit_ms
         for unit_ms in sorted({*UNITS_MS, asked.unit_ms})
         if span_ms % unit_ms == 0 and enough <= span_ms // unit_ms <= MOST_STEP_UNITS
     ]
     epsilon = nano / NANO if nano <= LARGEST_EPSILON * NANO else None
-    now = unit_error(asked.kind, asked.spend_nano, units)
+    now = asked.kind.expected_error(asked.spend_nano, units)
     return Answer(error, now, epsilon, max(fitting, default=None))

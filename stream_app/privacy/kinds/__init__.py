@@ -3,17 +3,26 @@
 A kind offers ``quantise`` (raw value to cells, None when invalid), ``perturb`` (cells to measurement), ``scale`` (of
 the noise, for the release), ``still`` (did the noise scale exceed the change?), ``nearest`` and ``clamp`` (estimates),
 ``publish`` and ``read`` (cells to and from the value in a release) and ``identity`` (every parameter, for the noise).
+It also describes its noise: ``expected_error`` in the unit ``error_unit``, ``noises`` (their law by part) and
+``largest_change`` (the distance of neighbours). The kind of one item (`item_of`) also offers
+``error`` (of a release), ``guess`` and ``best_constant`` (baselines, which publish nothing).
 """
 
 from typing import TypeAlias
 
-from stream_app.privacy.kinds.bins import ByBins, Histogram, LocalTime
+from stream_app.privacy.kinds.bins import ByBins, Histogram
 from stream_app.privacy.kinds.category import Category, Choice
 from stream_app.privacy.kinds.counts import Counts
+from stream_app.privacy.kinds.hidden import HiddenMean
+from stream_app.privacy.kinds.localtime import LocalTime
 from stream_app.privacy.kinds.location import Location
-from stream_app.privacy.kinds.number import Number, Vector
-from stream_app.privacy.kinds.sums import HiddenMean, Mean, Statistic, Sum
+from stream_app.privacy.kinds.number import Number
+from stream_app.privacy.kinds.sums import Mean, Sum
 from stream_app.privacy.kinds.units import Share, UnitMean, UnitSum
+from stream_app.privacy.kinds.vector import Vector
+
+Statistic: TypeAlias = Sum | Mean | HiddenMean
+"""A statistic computed from contributors' numbers."""
 
 UnitStatistic: TypeAlias = UnitSum | UnitMean | Share | Histogram | ByBins
 """A statistic of a step's units.

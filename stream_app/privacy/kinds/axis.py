@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, overload
 import numpy as np
 
 from stream_app.privacy.amounts import Doubles, Ints, Whole, between, floored, ratio
+from stream_app.privacy.noise.moments import Noise
 
 LARGEST_CELL = 2**50
 """Every cell up to here has its own double, which reads back exactly; measurements saturate here."""
@@ -158,3 +159,7 @@ class Axis:
     def double(self, cell: Any) -> Any:
         """Return the number that ``cell`` represents, rounded once to a double."""
         return ratio(cell, self._unit, 1, self._units)
+
+    def noise(self, cells: Noise) -> Noise:
+        """Return noise in cells as noise in the unit of the input."""
+        return cells.times(float(1 / self.cells_per_unit))

@@ -8,23 +8,18 @@ bins, and noise of rate ``e/(w*D)`` in each bin loses at most ``e*a/w`` over all
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from operator import itemgetter
-from typing import ClassVar, Final, Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 from stream_app.privacy.kinds.category import Category
 from stream_app.privacy.kinds.counts import LARGEST_COUNT
+from stream_app.privacy.kinds.localtime import LocalTime
 from stream_app.privacy.kinds.number import Number
-from stream_app.privacy.kinds.units import Count, OfUnits, UnitCell, UnitMean, UnitSum, number_of
+from stream_app.privacy.kinds.units import Count, OfUnits, UnitAccuracy, UnitCell, UnitMean, UnitSum, number_of
 from stream_app.privacy.noise.mechanisms import discrete_laplace
+from stream_app.privacy.noise.moments import Noise, noise_of
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells
-
-By = Literal["hour", "weekday", "hour-of-week"]
-HOUR_MS: Final = 3_600_000
-DAY_MS: Final = 24 * HOUR_MS
-_EPOCH_DAY: Final = 3
-"""1970-01-01 was a Thursday, this many days after a Monday."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +32,7 @@ class Histogram(OfUnits):
 
     edges: tuple[int, ...] = ()
     statistic: ClassVar[str] = "histogram"
+    error_unit: ClassVar[str] = "of a bin, as a share of the units"
 
     @property
     def bins(self) -> int:
@@ -47,6 +43,21 @@ class Histogram(OfUnits):
     def sensitivity(self) -> int:
         """Return the most that w units change the bins in L1: each leaves one bin and enters another."""
         return 2 * self.window
+
+    @property
+    def largest_change(self) -> int:
+        """Return the largest L1 distance between neighbours, in units."""
+        return self.sensitivity
+
+    def of_a_cell(self, units: float) -> float:
+        """Return the effect of one cell of noise on a bin as a share of ``units`` units."""
+        return 1 / units
+
+    def noises(self, spend_nano: int, count: int | Mapping[str, int] = 1) -> dict[str, Noise]:
+        """Return the law of the noise by bin: by name for categories, "0", "1".. between edges; none by local time."""
+        if not isinstance(count, int):
+            return {}
+        return dict.fromkeys(self.names or map(str, range(self.bins)), noise_of(self.sensitivity, spend_nano))
 
     def tallied(self, units: Iterable[UnitCell]) -> RawCells | None:
         """Return how many of a step's counted units each bin holds, and their total; None if there are none."""
@@ -70,6 +81,10 @@ class Histogram(OfUnits):
 
     def scales(self, spend_nano: int, _cells: ReleasedCells) -> float:
         """Return the noise scale in the form of a release."""
+        return self.scale(spend_nano)
+
+    def stated(self, spend_nano: int, _count: int | Mapping[str, int]) -> float:
+        """Return the noise scale stated by a release."""
         return self.scale(spend_nano)
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
@@ -117,38 +132,8 @@ class Histogram(OfUnits):
         return self.bins + 1
 
 
-class LocalTime(NamedTuple):
-    """How the units of a step are divided: by the hour, ISO weekday or hour of the week of their start.
-
-    From a transition on, local time is UTC plus the transition's offset; the first offset also applies before the first
-    transition. Without transitions it is UTC.
-    """
-
-    by: By
-    transitions: tuple[tuple[int, int], ...] = ()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the bins: hours 0 to 23, weekdays 1 (Monday) to 7, or hours 0 to 167 from Monday 00:00."""
-        first, end = {"hour": (0, 24), "weekday": (1, 8), "hour-of-week": (0, 168)}[self.by]
-        return tuple(map(str, range(first, end)))
-
-    def bin_of(self, start_ms: int) -> int:
-        """Return the index of the bin of a unit that starts at ``start_ms``."""
-        at = bisect_right(self.transitions, start_ms, key=itemgetter(0))
-        local_ms = start_ms + (self.transitions[max(0, at - 1)][1] if self.transitions else 0)
-        weekday, hour = (local_ms // DAY_MS + _EPOCH_DAY) % 7, local_ms // HOUR_MS % 24
-        match self.by:
-            case "hour":
-                return hour
-            case "weekday":
-                return weekday
-            case "hour-of-week":
-                return weekday * 24 + hour
-
-
 @dataclass(frozen=True, slots=True)
-class ByBins:
+class ByBins(UnitAccuracy):
     """A sum or a mean for each bin of local time; cells alternate between a bin's total and unit count.
 
     Bins without a unit have no noise and do not appear in the release.
@@ -156,6 +141,37 @@ class ByBins:
 
     of: UnitSum | UnitMean
     local: LocalTime
+    error_unit: ClassVar[str] = "of a bin, in the value's unit"
+
+    def with_window(self, window: int) -> Self:
+        """Return the statistic that protects ``window`` consecutive units together."""
+        return replace(self, of=self.of.with_window(window))
+
+    @property
+    def is_sum(self) -> bool:  # type: ignore[override]
+        """Return whether more units do not improve it."""
+        return self.of.is_sum
+
+    @property
+    def largest_change(self) -> float:
+        """Return the largest L1 distance between the totals of neighbours, in the value's unit."""
+        return self.of.largest_change
+
+    def of_a_cell(self, units: float) -> float:
+        """Return the effect of one cell of noise on a bin of a release over ``units`` units, equally many in each."""
+        return self.of.of_a_cell(units / len(self.local.names))
+
+    def noises(self, spend_nano: int, count: int | Mapping[str, int] = 1) -> dict[str, Noise]:
+        """Return the law of the noise by bin; ``count`` is the number of units of each bin."""
+        if isinstance(count, int):
+            return {}
+        return {name: noise for name in sorted(count) for noise in self.of.noises(spend_nano, count[name]).values()}
+
+    def stated(self, spend_nano: int, count: int | Mapping[str, int]) -> float | dict[str, float]:
+        """Return the noise scale stated by a release: by bin for means, a single one for sums."""
+        if isinstance(count, int) or self.is_sum:
+            return self.scale(spend_nano, count if isinstance(count, int) else 1)
+        return {name: self.scale(spend_nano, number) for name, number in count.items()}
 
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the cell of one raw reading, or the substitute or None if it is invalid."""

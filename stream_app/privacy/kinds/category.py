@@ -4,13 +4,17 @@ Mechanisms: k-ary randomized response (Kairouz et al., JMLR 2016), and the expon
 FOCS 2007).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from math import exp, log1p
+from typing import Any, ClassVar, Final
 
-from stream_app.privacy.noise.mechanisms import chosen, randomized_response
+from stream_app.privacy.noise.mechanisms import chosen, randomized_response, truth_probability
+from stream_app.privacy.noise.moments import Noise
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells
+
+CLOSE: Final = 1e-12  # relative size of a Newton step below which the root is found
 
 
 class _Answer:
@@ -30,6 +34,14 @@ class _Answer:
         """Return the estimate unchanged: every answer is valid."""
         return cells
 
+    def error(self, raw: Any, published: Any) -> float:
+        """Return 0 for equal answers and 1 for different ones."""
+        return float(raw != published)
+
+    def noises(self, _spend_nano: int, *_: int | None) -> dict[str, Noise]:
+        """Return nothing: the noise of a category depends on the truth, and a choice has no noise of its own."""
+        return {}
+
 
 @dataclass(frozen=True, slots=True)
 class Category(_Answer):
@@ -39,6 +51,8 @@ class Category(_Answer):
     clamped: bool = True
     substitute: RawCells | None = None
     width: ClassVar[int] = 1
+    error_unit: ClassVar[str] = "probability of a wrong category"
+    largest_change: ClassVar[None] = None
     _cells: Mapping[str | bool | None, RawCells] = field(init=False, repr=False, compare=False)
     _longest: int = field(init=False, repr=False, compare=False)  # characters
 
@@ -82,6 +96,19 @@ class Category(_Answer):
         """Return every parameter of the mechanism."""
         return ("category", *(f"{type(category).__name__}:{category}" for category in self.categories))
 
+    @property
+    def guess(self) -> str | bool:
+        """Return the value to assume for suppressed steps, from the policy alone: the first category."""
+        return self.categories[0]
+
+    def best_constant(self, raws: Sequence[Any]) -> str | bool:
+        """Return the most frequent category, known only in hindsight."""
+        return max(self.categories, key=list(raws).count)
+
+    def expected_error(self, spend_nano: int, *_: int | None) -> float:
+        """Return the probability of a wrong category."""
+        return 1.0 - truth_probability(spend_nano, len(self.categories))
+
 
 @dataclass(frozen=True, slots=True)
 class Choice(_Answer):
@@ -94,6 +121,7 @@ class Choice(_Answer):
     replace: bool = True
     clamped: bool = True
     substitute: RawCells | None = None
+    error_unit: ClassVar[str] = "number of items by which the drawn choice may fall short of the most frequent one"
     _cells: Mapping[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -128,6 +156,33 @@ class Choice(_Answer):
     def identity(self) -> tuple[str, ...]:
         """Return every parameter of the mechanism."""
         return ("choice", "replace" if self.replace else "add-remove", *self.items)
+
+    @property
+    def largest_change(self) -> int:
+        """Return the largest L1 distance between the counts of neighbours."""
+        return 2 if self.replace else 1
+
+    @property
+    def guess(self) -> str:
+        """Return the value to assume for suppressed steps, from the policy alone: the first item."""
+        return self.items[0]
+
+    def best_constant(self, raws: Sequence[Any]) -> str:
+        """Return the most frequent item, known only in hindsight."""
+        return max(self.items, key=list(raws).count)
+
+    def expected_error(self, spend_nano: int, *_: int | None) -> float:
+        """Return by how many items the drawn one misses the most frequent one on average, for the worst counts.
+
+        With gaps g_i, rate r and weights exp(-r * g_i) the mean is ``f = sum g_i w_i / (1 + sum w_i)``. Where its
+        derivatives vanish, all gaps are ``1/r + f``, so ``r * f = W((items - 1) / e)`` with Lambert's W. Whole gaps
+        cannot give more.
+        """
+        target = (len(self.items) - 1) / exp(1)
+        found = log1p(target)  # above W; x * exp(x) is convex, so Newton's steps fall to W
+        while (step := (found - target * exp(-found)) / (found + 1)) > found * CLOSE:
+            found -= step
+        return found / (spend_nano / NANO / self.largest_change)
 
     @property
     def width(self) -> int:

@@ -1,8 +1,14 @@
 """Counts by key under discrete Laplace noise per cell (Dwork et al., Calibrating noise, TCC 2006, histograms)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import fsum
+from statistics import median
+from typing import Any, ClassVar
 
+from stream_app.privacy.noise.law import mean_noise
 from stream_app.privacy.noise.mechanisms import discrete_laplace
+from stream_app.privacy.noise.moments import Noise, noise_of
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells
 
@@ -18,6 +24,7 @@ class Counts:
     sensitivity: int
     clamped: bool = True
     substitute: RawCells | None = None
+    error_unit: ClassVar[str] = "items a cell"
 
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the counts in the order of the keys, missing ones as 0; the substitute or None if invalid."""
@@ -69,3 +76,31 @@ class Counts:
     def width(self) -> int:
         """Return the number of cells of a value."""
         return len(self.keys)
+
+    @property
+    def largest_change(self) -> int:
+        """Return the largest L1 distance between neighbours."""
+        return self.sensitivity
+
+    @property
+    def guess(self) -> dict[str, int]:
+        """Return the value to assume for suppressed steps, from the policy alone: no items."""
+        return dict.fromkeys(self.keys, 0)
+
+    def best_constant(self, raws: Sequence[Any]) -> dict[str, float]:
+        """Return the counts with the smallest mean error over ``raws``, known only in hindsight: the medians."""
+        return {key: median(raw.get(key, 0) for raw in raws) for key in self.keys}
+
+    def error(self, raw: Any, published: Any) -> float:
+        """Return the mean difference over the keys."""
+        return fsum(abs(raw.get(key, 0) - published[key]) for key in self.keys) / len(self.keys)
+
+    def expected_error(self, spend_nano: int, intrusion_nano: int | None = None) -> float:
+        """Return the mean absolute error of a noisy count, in a step without an announced intrusion."""
+        return mean_noise(self.sensitivity, spend_nano, intrusion_nano)
+
+    def noises(
+        self, spend_nano: int, _items: int = 1, intrusion_nano: int | None = None, looks: int = 0
+    ) -> dict[str, Noise]:
+        """Return the law of the noise in each count, by key."""
+        return dict.fromkeys(self.keys, noise_of(self.sensitivity, spend_nano, intrusion_nano, looks))

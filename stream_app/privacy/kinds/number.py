@@ -1,21 +1,20 @@
-"""Bounded numbers, one or several at a time, under the discrete Laplace mechanism.
+"""Bounded numbers under the discrete Laplace mechanism (Ghosh et al., STOC 2009)."""
 
-Source: Ghosh et al., STOC 2009. Neighbours may differ in all parts of a vector. Each of the d parts is published with
-loss e/d, so the whole vector with loss e (sequential composition: Dwork and Roth 2014, theorem 3.16).
-"""
-
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import isfinite, nan
+from statistics import median
 from typing import Any, ClassVar
 
 import numpy as np
 
 from stream_app.privacy.amounts import Doubles, Flag, Ints, where
 from stream_app.privacy.kinds.axis import Axis, saturated
+from stream_app.privacy.noise.law import mean_noise
 from stream_app.privacy.noise.mechanisms import discrete_laplace
+from stream_app.privacy.noise.moments import Noise, noise_of
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells, is_number
 
@@ -34,6 +33,7 @@ class Number:
     clamped: bool = True
     substitute: RawCells | None = None
     width: ClassVar[int] = 1
+    error_unit: ClassVar[str] = "in the value's unit"
 
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the cell of a finite raw number, clamped to the range; otherwise the substitute or None."""
@@ -91,76 +91,31 @@ class Number:
         axis = self.axis
         return ("number", str(axis.cells_per_unit), str(axis.low), str(axis.high), str(self.sensitivity))
 
-
-@dataclass(frozen=True, slots=True)
-class Vector:
-    """Numbers by name, in the order of the names; cells, noise and published values follow that order.
-
-    Each of d parts is a number whose sensitivity is d times its range, so it gets the noise of e/d if the vector costs
-    e.
-    """
-
-    names: tuple[str, ...]
-    parts: tuple[Number, ...]
-    clamped: bool = True
-    substitute: RawCells | None = None
-
-    def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the cells of all parts, each clamped to its range; the substitute or None if invalid."""
-        table = isinstance(raw, dict) and len(raw) == len(self.names)
-        found = raw if isinstance(raw, dict) and table else {}
-        # PRIVACY: all parts are read, whatever the first ones contained, and a value that is not a number takes as long
-        # as a number.
-        read = [part.quantise(Raw(found.get(name))) for name, part in zip(self.names, self.parts, strict=True)]
-        fit = sum([cell is not None for cell in read])
-        cells = RawCells(tuple([0 if cell is None else cell[0] for cell in read]))
-        return cells if fit == len(read) else self.substitute
-
-    def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
-        """Return every part plus discrete Laplace noise of rate ``e / (d * D)``; loss at most ``spend_nano``."""
-        # PRIVACY: neighbours differ by at most D cells in each of d parts. Each part is published with loss at most
-        # e/d, with its own noise from the shared stream, so all parts together lose at most e.
-        noisy = [part.perturb(stream, RawCells((cell,)), spend_nano) for part, cell in self._each(cells)]
-        return ReleasedCells(tuple(cell for (cell,) in noisy))
-
-    def scale(self, spend_nano: int) -> dict[str, float]:
-        """Return the noise scale of each part, ``d * D * resolution / e`` in its unit."""
-        return {name: part.scale(spend_nano) for name, part in zip(self.names, self.parts, strict=True)}
-
-    def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
-        """Return whether ``d * d / e`` exceeds the sum of the parts' distances, each divided by its range."""
-        changes = zip(self.parts, previous, current, strict=True)
-        change = sum((Fraction(abs(new - old), part.sensitivity) for part, old, new in changes), Fraction(0))
-        return change * spend_nano < len(self.parts) * NANO  # both divided by d: a sensitivity is d ranges
-
-    def clamp(self, cells: ReleasedCells) -> ReleasedCells:
-        """Return an estimate with each part within its range (unless ``clamp`` is false)."""
-        return ReleasedCells(tuple(part.clamp(ReleasedCells((cell,)))[0] for part, cell in self._each(cells)))
-
-    def publish(self, cells: ReleasedCells) -> dict[str, float]:
-        """Return the numbers by name."""
-        return {name: part.axis.double(cell) for name, (part, cell) in zip(self.names, self._each(cells), strict=True)}
-
-    def read(self, published: object) -> ReleasedCells:
-        """Return the cells of a vector from a release."""
-        if not isinstance(published, Mapping):
-            raise TypeError(f"a vector release must contain an object, but found {type(published).__name__}")
-        parts = zip(self.names, self.parts, strict=True)
-        return ReleasedCells(tuple(part.read(published[name])[0] for name, part in parts))
-
-    def _each(self, cells: tuple[int, ...]) -> list[tuple[Number, int]]:
-        return list(zip(self.parts, cells, strict=True))
+    @property
+    def largest_change(self) -> float:
+        """Return the largest distance between neighbours, in the value's unit."""
+        return self.axis.double(self.sensitivity)
 
     @property
-    def identity(self) -> tuple[str, ...]:
-        """Return every parameter of the mechanism."""
-        parts = zip(self.names, self.parts, strict=True)
-        return ("vector", str(len(self.parts)), *(text for name, part in parts for text in (name, *part.identity)))
+    def guess(self) -> float:
+        """Return the value to assume for suppressed steps, from the policy alone: the middle of the range."""
+        return (self.axis.double(self.axis.low) + self.axis.double(self.axis.high)) / 2
 
-    @property
-    def width(self) -> int:
-        """Return the number of cells of a value."""
-        return len(self.parts)
+    def best_constant(self, raws: Sequence[Any]) -> float:
+        """Return the number with the smallest mean error over ``raws``, known only in hindsight: their median."""
+        return median(map(float, raws))
+
+    def error(self, raw: Any, published: Any) -> float:
+        """Return the absolute difference between a raw value and a published one."""
+        return abs(float(raw) - float(published))
+
+    def expected_error(self, spend_nano: int, *_: int | None) -> float:
+        """Return the mean absolute error of a noisy value, in the value's unit."""
+        return mean_noise(self.sensitivity, spend_nano) / float(self.axis.cells_per_unit)
+
+    def noises(self, spend_nano: int, *_: int | None) -> dict[str, Noise]:
+        """Return the law of the noise; its part is ""."""
+        return {"": self.axis.noise(noise_of(self.sensitivity, spend_nano))}
 
 
 @lru_cache(maxsize=1024)

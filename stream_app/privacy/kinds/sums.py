@@ -12,27 +12,27 @@ range and c = (lo + hi) // 2. Neighbours differ in one item of a step:
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
-from typing import ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final
 
 from stream_app.privacy.kinds.number import Number
-from stream_app.privacy.noise.mechanisms import discrete_laplace
+from stream_app.privacy.noise.law import mean_noise
+from stream_app.privacy.noise.moments import Noise, noise_of
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells, exact
 
 LARGEST_ITEM: Final = 2**31
 """Largest absolute size of an item, in cells: a 64-bit counter holds the sum of 2^31 such items."""
-MOST_ITEMS: Final = 2**31
-"""Limit at which a noisy number of items saturates; no memory could hold that many items."""
 
 
 @dataclass(frozen=True, slots=True)
-class _OfItems:
+class OfItems:
     """Base of the statistics over contributors' items.
 
     ``item.sensitivity`` is D: the sums of neighbours differ by at most D.
     """
 
     item: Number
+    error_unit: ClassVar[str] = "in the value's unit, divided by the number of items"
 
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the cell of one raw item, or None if the item is not a finite number."""
@@ -40,7 +40,32 @@ class _OfItems:
 
 
 @dataclass(frozen=True, slots=True)
-class Sum(_OfItems):
+class _PublicNumber(OfItems):
+    """Base of the statistics over a public number of items, whose noise is that of the sum alone."""
+
+    @property
+    def largest_change(self) -> float:
+        """Return the largest distance between the sums of neighbours, in the value's unit."""
+        return self.item.largest_change
+
+    def expected_error(self, spend_nano: int, intrusion_nano: int | None = None) -> float:
+        """Return the mean absolute error of a noisy sum, in a step without an announced intrusion."""
+        return mean_noise(self.item.sensitivity, spend_nano, intrusion_nano) / float(self.item.axis.cells_per_unit)
+
+    def noises(
+        self, spend_nano: int, items: int = 1, intrusion_nano: int | None = None, looks: int = 0
+    ) -> dict[str, Noise]:
+        """Return the law of the noise; its part is "". ``items`` is the number of items of a mean."""
+        total = self.item.axis.noise(noise_of(self.item.sensitivity, spend_nano, intrusion_nano, looks))
+        return {"": total.times(1 / self._parts(items))}
+
+    def _parts(self, items: int) -> int:
+        """Return the number by which a sum over ``items`` items is divided."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Sum(_PublicNumber):
     """The sum of a step's items; the cells hold this sum.
 
     In memory, ``centre`` is subtracted from each item and `gathered` adds it again, but only if the number of items is
@@ -52,6 +77,7 @@ class Sum(_OfItems):
     clamped: bool = False
     substitute: RawCells | None = None
     statistic: ClassVar[str] = "sum"
+    error_unit: ClassVar[str] = "of the sum, in the value's unit"
     width: ClassVar[int] = 1
 
     def gathered(self, total: int, number: int) -> RawCells:
@@ -84,14 +110,17 @@ class Sum(_OfItems):
         """Return the cells of a sum read from a release."""
         return self.item.read(published)
 
+    def _parts(self, _items: int) -> int:
+        return 1
+
     @property
     def identity(self) -> tuple[str, ...]:
         """Return every parameter of the mechanism."""
-        return _identity(self)
+        return identity_of(self)
 
 
 @dataclass(frozen=True, slots=True)
-class Mean(_OfItems):
+class Mean(_PublicNumber):
     """The mean of a step's items, whose number n is public; the cells hold their sum and n.
 
     A step without items counts as having one item, c.
@@ -141,85 +170,13 @@ class Mean(_OfItems):
             raise TypeError(f"a mean's release must contain a number, but found {type(published).__name__}")
         return ReleasedCells((nearest(self.item, float(published), max(1, number)), number))
 
-    @property
-    def identity(self) -> tuple[str, ...]:
-        """Return every parameter of the mechanism."""
-        return _identity(self)
-
-
-@dataclass(frozen=True, slots=True)
-class HiddenMean(_OfItems):
-    """The mean of a step's items, if their number is secret too.
-
-    The cells hold the sum of k - c and the number of items. D is max(hi - c, c - lo).
-    """
-
-    clamped: bool = True
-    substitute: RawCells | None = None
-    replace: ClassVar[bool] = False
-    statistic: ClassVar[str] = "mean"
-    width: ClassVar[int] = 2
-
-    @property
-    def centre(self) -> int:
-        """Return c, which is subtracted from each item."""
-        return middle(self.item)
-
-    def gathered(self, total: int, number: int) -> RawCells:
-        """Return the cells of a step; ``total`` is the sum of its ``number`` items, each minus the centre."""
-        return RawCells((total, number))
-
-    def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
-        """Return the sum and the number, each with discrete Laplace noise for half of ``spend_nano``.
-
-        ``spend_nano`` is at least 2.
-        """
-        # PRIVACY: one more contributor changes the sum of k - c by at most D and the number by one. The sum loses half
-        # of `spend_nano`, rounded down, and the number loses the rest (sequential composition).
-        half_nano = spend_nano // 2
-        total, number = cells
-        noisy = self.item.perturb(stream, RawCells((total,)), half_nano)
-        number += discrete_laplace(stream, spend_nano - half_nano, NANO)
-        return ReleasedCells((*noisy, max(-MOST_ITEMS, min(number, MOST_ITEMS))))
-
-    def scale(self, spend_nano: int) -> dict[str, float]:
-        """Return the noise scales of the sum, in the value's unit, and of the number."""
-        half_nano = spend_nano // 2
-        return {"sum": self.item.scale(half_nano), "count": NANO / (spend_nano - half_nano)}
-
-    def still(self, _previous: ReleasedCells, _current: ReleasedCells, _spend_nano: int) -> bool:
-        """Raise an error: no scheme with a sampling rate uses this mean."""
-        raise AssertionError("a mean of a hidden number has no sampling rate")
-
-    def clamp(self, cells: ReleasedCells) -> ReleasedCells:
-        """Return a sum and a number whose mean lies within the declared range unless ``clamp`` is false."""
-        low, high = (end - self.centre for end in (self.item.axis.low, self.item.axis.high))
-        return clamped_mean(cells, low, high) if self.clamped else cells
-
-    def publish(self, cells: ReleasedCells) -> float:
-        """Return the mean ``c + sum / max(1, number)``, rounded once to a double."""
-        total, number = cells
-        return self.item.axis.width(self.centre * max(1, number) + total, max(1, number))
-
-    def parts(self, cells: ReleasedCells) -> dict[str, float]:
-        """Return the noisy sum of the items' differences from c, in the value's unit, and the noisy number."""
-        total, number = cells
-        return {"sum": self.item.axis.double(total), "count": number}
-
-    def read(self, published: object) -> ReleasedCells:
-        """Return the cells of a noisy value read from a release."""
-        if not isinstance(published, dict):
-            raise TypeError(f"a mean's measurement must be an object, but found {type(published).__name__}")
-        return ReleasedCells((*self.item.read(published["sum"]), int(published["count"])))
+    def _parts(self, items: int) -> int:
+        return max(1, items)
 
     @property
     def identity(self) -> tuple[str, ...]:
         """Return every parameter of the mechanism."""
-        return _identity(self)
-
-
-Statistic: TypeAlias = Sum | Mean | HiddenMean
-"""A statistic computed from contributors' numbers."""
+        return identity_of(self)
 
 
 def middle(item: Number) -> int:
@@ -256,5 +213,6 @@ def clamped_mean(cells: ReleasedCells, low: int, high: int) -> ReleasedCells:
     return ReleasedCells((max(low * max(1, number), min(total, high * max(1, number))), number))
 
 
-def _identity(kind: Statistic) -> tuple[str, ...]:
+def identity_of(kind: Any) -> tuple[str, ...]:
+    """Return every parameter of the mechanism of a statistic over items."""
     return (kind.statistic, "replace" if kind.replace else "add-remove", str(kind.centre), *kind.item.identity)

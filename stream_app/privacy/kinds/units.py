@@ -10,15 +10,19 @@ to at most w over all steps that contain such units, so together they lose at mo
 The cells hold the total and n.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from math import asinh, ceil, inf
+from typing import ClassVar, Self, TypeAlias
 
 from stream_app.privacy.kinds.axis import saturated
 from stream_app.privacy.kinds.category import Category
 from stream_app.privacy.kinds.number import Number
 from stream_app.privacy.kinds.sums import clamped_mean, nearest, still_means
+from stream_app.privacy.noise.law import mean_noise
 from stream_app.privacy.noise.mechanisms import discrete_laplace
+from stream_app.privacy.noise.moments import Noise, noise_of
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells, exact, is_number
 
@@ -28,12 +32,62 @@ Count: TypeAlias = int | dict[str, int]
 """The number of units that a release counts, in total or by bin."""
 
 
+class UnitAccuracy:
+    """The expected error of a statistic over units.
+
+    A total has discrete Laplace noise of rate ``e / sensitivity``. Anything divided by the public number n of units has
+    noise that is n times as small.
+    """
+
+    __slots__ = ()
+    is_sum: ClassVar[bool] = False
+    error_unit: ClassVar[str] = "in the value's unit"
+
+    @property
+    @abstractmethod
+    def sensitivity(self) -> int:
+        """Return the most that w units change the cells in L1."""
+
+    @abstractmethod
+    def of_a_cell(self, units: float) -> float:
+        """Return the effect of one cell of noise on a release over ``units`` units."""
+
+    def expected_error(self, spend_nano: int, units: float) -> float:
+        """Return the mean absolute error of a step of ``units`` units, for a spend of at least 1 nano-epsilon.
+
+        It is in the value's unit for a sum and a mean, and in shares of the units for a share and a histogram's bin. By
+        local time it is the error of one bin, and ``units`` counts those of all bins, which have equally many.
+        """
+        return mean_noise(self.sensitivity, spend_nano) * self.of_a_cell(units)
+
+    def needed_nano(self, error: float, units: float) -> int:
+        """Return the least spend, in nano-epsilon, for this mean absolute error in a step of ``units`` units.
+
+        The mean magnitude is ``1 / sinh(rate)``, so the rate is ``asinh(1 / magnitude)``.
+        """
+        return max(1, ceil(asinh(self.of_a_cell(units) / error) * self.sensitivity * NANO))
+
+    def needed_units(self, spend_nano: int, error: float) -> float:
+        """Return how many units a step needs for this mean absolute error; infinity for an inaccurate sum.
+
+        More units do not improve a sum. A sum that is accurate enough needs one.
+        """
+        of_one = self.expected_error(spend_nano, 1)
+        if self.is_sum:
+            return 1.0 if of_one <= error else inf
+        return max(1.0, of_one / error)
+
+
 @dataclass(frozen=True, slots=True)
-class OfUnits:
+class OfUnits(UnitAccuracy):
     """Base of the statistics over units: ``item`` is what a unit holds, ``window`` is w, in units."""
 
     item: Number | Category
     window: int
+
+    def with_window(self, window: int) -> Self:
+        """Return the statistic that protects ``window`` consecutive units together."""
+        return replace(self, window=window)
 
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the cell of one raw reading; for an invalid reading, the substitute or None."""
@@ -90,6 +144,25 @@ class _Total(OfUnits):
         """Return the number of units counted."""
         return cells[1]
 
+    def of_a_cell(self, units: float) -> float:
+        """Return the effect of one cell of noise on a release over ``units`` units."""
+        return float(1 / self.item.axis.cells_per_unit) / units
+
+    @property
+    def largest_change(self) -> float:
+        """Return the largest distance between the totals of neighbours, in the value's unit."""
+        return self.item.axis.double(self.sensitivity)
+
+    def noises(self, spend_nano: int, count: int | Mapping[str, int] = 1) -> dict[str, Noise]:
+        """Return the law of the noise over ``count`` units; its part is "", and none if ``count`` is by bin."""
+        if not isinstance(count, int):
+            return {}
+        return {"": noise_of(self.sensitivity, spend_nano).times(self.of_a_cell(max(1, count)))}
+
+    def stated(self, spend_nano: int, count: int | Mapping[str, int]) -> float | dict[str, float]:
+        """Return the noise scale stated by a release over ``count`` units."""
+        return self.scale(spend_nano, count if isinstance(count, int) else 1)
+
     @property
     def identity(self) -> tuple[str, ...]:
         """Return every parameter of the mechanism."""
@@ -101,6 +174,11 @@ class UnitSum(_Total):
     """The sum over a step's units; it has no declared range."""
 
     statistic: ClassVar[str] = "sum"
+    is_sum: ClassVar[bool] = True
+
+    def of_a_cell(self, _units: float) -> float:
+        """Return the effect of one cell of noise, whatever the number of units."""
+        return float(1 / self.item.axis.cells_per_unit)
 
     def scale(self, spend_nano: int, _number: int = 1) -> float:
         """Return the noise scale ``w * D * resolution / e`` in the value's unit, whatever the number of units."""
@@ -151,11 +229,21 @@ class Share(_Total):
     start: int
     end: int
     statistic: ClassVar[str] = "share"
+    error_unit: ClassVar[str] = "as a share of the units"
 
     @property
     def reach(self) -> int:
         """Return the most that one unit changes the total: 1, because a unit is in the interval or not."""
         return 1
+
+    def of_a_cell(self, units: float) -> float:
+        """Return the effect of one cell of noise on a share of ``units`` units."""
+        return 1 / units
+
+    @property
+    def largest_change(self) -> int:
+        """Return the largest distance between the totals of neighbours, in units."""
+        return self.sensitivity
 
     def tallied(self, units: Iterable[UnitCell]) -> RawCells | None:
         """Return how many of a step's units lie in the interval and how many it has, or None without units."""

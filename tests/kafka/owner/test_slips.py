@@ -170,13 +170,13 @@ async def test_a_changelog_cut_within_a_transaction_under_a_worker_loses_nothing
         partitions, feed = await owned(site, "a")
         send(site)
         await feed.seek(0, 0)
-        await until(lambda site=site: site.decided() == site.sent)
+        await site.all_decided()
         if site is cut:
             site.lose_last(NAMES.changelog)
             assert site.decided() == 0
         send(site)
         await feed.seek(0, len(SERIES))
-        await until(lambda site=site: site.decided() == site.sent)
+        await site.all_decided()
         assert partitions.stopped == {}
         await partitions.close()
     assert cut.outputs() == whole.outputs()

@@ -56,7 +56,7 @@ async def test_another_separator_begins_nothing_once_budget_was_spent(site: Site
     """It assigns series to other partitions, even to a partition that never worked, where they would spend again."""
     for name in NAMES:
         site.cluster.grow(name, 2)
-    first, second = ({"settings": {"partitions": 2, "member_separator": one}} for one in "/:")
+    first, second = (dict[str, Any](settings={"partitions": 2, "member_separator": one}) for one in "/:")
     await site.goes_on("a", **second)
     await site.goes_on("a", EVENTS, **first)  # nothing was spent under the other one
     partitions, _ = site.worker("b", **second)

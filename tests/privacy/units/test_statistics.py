@@ -15,7 +15,7 @@ from scipy.stats import dlaplace
 
 from stream_app.privacy import fold
 from stream_app.privacy.kinds import ByBins, LocalTime, UnitMean, UnitStatistic
-from stream_app.privacy.kinds.bins import By
+from stream_app.privacy.kinds.localtime import By
 from stream_app.privacy.landmarks import NO_LANDMARKS, LandmarkSet
 from stream_app.privacy.level import measured, number_begun, number_measured
 from stream_app.privacy.noise.key import KeyRing

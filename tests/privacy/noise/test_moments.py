@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 from scipy.integrate import quad
 
-from stream_app.analysis.noise import Noise, half_width, laplace, noises_of, planar
 from stream_app.analysis.release import Release, parts_of
-from stream_app.privacy.kinds import HiddenMean, Kind
+from stream_app.privacy.kinds import Counts, HiddenMean, Kind
+from stream_app.privacy.noise.moments import Noise, half_width, laplace, planar
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.values import RawCells, ReleasedCells
@@ -81,7 +81,7 @@ def test_a_scale_alone_tells_no_noise(kind: str) -> None:
     scales: dict[str, object] = {"hidden": {"sum": 9.0, "count": 2.0}}
     found = Release("s", 0, "perturbed", 1, None, numbers.get(kind, 1.5), scales.get(kind, 2.0), 10**9)
     assert found.quantities() == {}
-    assert found.quantities(policy(kind)).keys() == noises_of(policy(kind).kind, 10**9).keys()
+    assert found.quantities(policy(kind)).keys() == policy(kind).kind.noises(10**9).keys()
 
 
 @pytest.mark.parametrize("rate", [0.0999, 0.1001, 0.5, 3.0])
@@ -150,7 +150,7 @@ def published(kind: Kind, cells: ReleasedCells) -> object:
 def test_draws_have_this_noise(name: str) -> None:
     """Real draws of every kind have the variance that is stated, and 95 of 100 lie within the half width."""
     for spend_nano in (400_000_000, 3_000_000_000):
-        noises = noises_of(policy(name).kind, spend_nano, 4)
+        noises = policy(name).kind.noises(spend_nano, 4)
         errors = drawn(name, spend_nano)
         assert noises.keys() == errors.keys()
         for part, noise in noises.items():
@@ -162,8 +162,8 @@ def test_draws_have_this_noise(name: str) -> None:
 
 def test_start_noise_of_collected_data_counts() -> None:
     """Pan-private counters carry two draws: the variances add up, and a sum of both lies within the half width."""
-    alone = noises_of(policy("counts").kind, 10**9)["a"]
-    both = noises_of(policy("counts").kind, 10**9, intrusion_nano=5 * 10**8)["a"]
+    alone = policy("counts").kind.noises(10**9)["a"]
+    both = Counts(("a",), 2).noises(10**9, 1, 5 * 10**8)["a"]
     assert both.variance == pytest.approx(alone.variance + laplace(0.25).variance)
     law = {j: stats.dlaplace(0.5).pmf(j) for j in range(-80, 81)}
     within = sum(

@@ -7,39 +7,39 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from stream_app.analysis.error import best_constant, error, guess
-from stream_app.privacy.kinds import Kind
+from stream_app.privacy.kinds import Item, item_of
 from stream_app.privacy.kinds.kind_form import KindFault, kind_of
 from stream_app.privacy.parameters import ParametersForm
 from tests.run import KINDS, VECTOR
 
 
 @pytest.mark.parametrize(
-    ("raw", "published", "expected"),
+    ("kind", "raw", "published", "expected"),
     [
-        (3, 5.5, 2.5),
-        (-1.25, -2.0, 0.75),
-        ("home", "home", 0.0),
-        ("home", "work", 1.0),
-        (True, False, 1.0),
-        ({"walk": 3, "ride": 1}, {"walk": 1, "ride": 5}, 3.0),
-        ({"walk": 3}, {"walk": 1, "ride": 5}, 3.5),
+        ("number", 3, 5.5, 2.5),
+        ("number", -1.25, -2.0, 0.75),
+        ("category", "none", "none", 0.0),
+        ("category", "none", "ill", 1.0),
+        ("category", True, False, 1.0),
+        ("counts", {"walk": 3, "ride": 1}, {"walk": 1, "ride": 5, "rest": 3}, 3.0),
+        ("counts", {"walk": 3}, {"walk": 1, "ride": 5, "rest": 2}, 3.0),
     ],
 )
-def test_by_hand(raw: object, published: object, expected: float) -> None:
+def test_by_hand(kind: str, raw: object, published: object, expected: float) -> None:
     """Absolute differences; 0 or 1 for categories; the mean over keys of counts, missing ones 0."""
-    assert error(raw, published) == expected
+    assert declared(KINDS[kind]).error(raw, published) == expected
 
 
 def test_parts_of_a_vector_count_by_their_ranges() -> None:
     """A pulse off by 19 of 190 and an oxygen off by 0.09 of 0.3: a fifth on average."""
     raw, published = {"pulse": 71, "oxygen": 0.97}, {"pulse": 90.0, "oxygen": 0.88}
-    assert error(raw, published, declared(VECTOR)) == pytest.approx((0.1 + 0.3) / 2)
+    assert declared(VECTOR).error(raw, published) == pytest.approx((0.1 + 0.3) / 2)
 
 
 def test_metres_are_those_of_the_great_circle() -> None:
     """The haversine formula agrees within a thousandth over city distances."""
     generator = np.random.default_rng(1)
+    kind = declared(KINDS["location"])
     for _ in range(200):
         south, west = generator.uniform(-60, 60), generator.uniform(-170, 170)
         north, east = south + generator.uniform(-0.05, 0.05), west + generator.uniform(-0.05, 0.05)
@@ -47,7 +47,7 @@ def test_metres_are_those_of_the_great_circle() -> None:
         half += cos(radians(south)) * cos(radians(north)) * sin(radians(east - west) / 2) ** 2
         wanted = 2 * 6_371_008.8 * asin(sqrt(half))
         places = [{"latitude": south, "longitude": west}, {"latitude": north, "longitude": east}]
-        assert error(places[0], places[1]) == pytest.approx(wanted, rel=2e-3)
+        assert kind.error(places[0], places[1]) == pytest.approx(wanted, rel=2e-3)
 
 
 @pytest.mark.parametrize(
@@ -61,22 +61,22 @@ def test_metres_are_those_of_the_great_circle() -> None:
 )
 def test_a_guess_needs_the_policy_alone(value: dict[str, Any], expected: object) -> None:
     """The middle of the range, no items, the first category."""
-    assert guess(declared(value)) == expected
+    assert declared(value).guess == expected
 
 
-def declared(value: dict[str, Any]) -> Kind:
+def declared(value: dict[str, Any]) -> Item:
     """Return the kind that a policy's value declares."""
     form = ParametersForm.model_validate(
         {"epsilon": 1.0, "protection": {"level": "event"}, "scheme": {"name": "uniform"}, "value": value}
     )
     kind = kind_of(form.value)
     assert not isinstance(kind, KindFault)
-    return kind
+    return item_of(kind)
 
 
-def mean_error(raws: list[Any], constant: object) -> float:
-    """Return the mean error of one who always says the same."""
-    return sum(error(raw, constant) for raw in raws) / len(raws)
+def mean_error(kind: Item, raws: list[Any], constant: object) -> float:
+    """Return the mean error of a constant."""
+    return sum(kind.error(raw, constant) for raw in raws) / len(raws)
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 40])
@@ -96,8 +96,9 @@ def test_no_constant_is_better_in_hindsight(count: int) -> None:
             candidates = [one | {"ride": other["ride"]} for one in candidates for other in candidates]
         if name == "vector":
             candidates = [one | {"pulse": other["pulse"]} for one in candidates for other in candidates]
-        least = min(mean_error(raws, candidate) for candidate in candidates)
-        assert mean_error(raws, best_constant(declared(KINDS[name]), raws)) == pytest.approx(least, abs=1e-12)
+        kind = declared(KINDS[name])
+        least = min(mean_error(kind, raws, candidate) for candidate in candidates)
+        assert mean_error(kind, raws, kind.best_constant(raws)) == pytest.approx(least, abs=1e-12)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 12, 100])
@@ -109,13 +110,14 @@ def test_no_position_is_better_in_hindsight(count: int) -> None:
         for north, east in generator.normal((-11, -37), 0.01, (count, 2)).tolist()
     ]
     for sample in (raws, raws + raws[:1] * (count // 3)):
-        found = best_constant(declared(KINDS["location"]), sample)
+        kind = declared(KINDS["location"])
+        found = kind.best_constant(sample)
         assert isinstance(found, dict)
 
-        def mean_at(place: Any, sample: list[Any] = sample) -> float:
-            return mean_error(sample, {"latitude": place[0], "longitude": place[1]})
+        def mean_at(place: Any, kind: Item = kind, sample: list[Any] = sample) -> float:
+            return mean_error(kind, sample, {"latitude": place[0], "longitude": place[1]})
 
         begins = [list(begin.values()) for begin in (found, sample[0])]
         options = {"xatol": 1e-10, "fatol": 1e-9}
         searched = [minimize(mean_at, begin, method="Nelder-Mead", options=options).fun for begin in begins]
-        assert mean_error(sample, found) <= 1.001 * min(searched) + 0.01
+        assert mean_error(kind, sample, found) <= 1.001 * min(searched) + 0.01

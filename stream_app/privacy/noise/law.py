@@ -15,6 +15,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from stream_app.privacy.values import NANO
+
 Rates = tuple[tuple[float, int], ...]
 """The number of draws of each rate, in ascending order of the rates."""
 
@@ -71,6 +73,12 @@ def mean_sum(one: float, other: float, times: int = 1) -> float:
     Over j, the mean of ``p^|j|`` with ``p = q^times`` is ``tanh(one / 2) / tanh((one + times * other) / 2)``.
     """
     return times * mean_magnitude(one) + mean_magnitude(other) * tanh(one / 2) / tanh((one + times * other) / 2)
+
+
+def mean_noise(sensitivity: int, spend_nano: int, intrusion_nano: int | None = None) -> float:
+    """Return the mean magnitude of all noise in a total, in cells, as `noise_of` describes it, without a look."""
+    rate = spend_nano / (sensitivity * NANO)
+    return mean_magnitude(rate) if intrusion_nano is None else mean_sum(intrusion_nano / (sensitivity * NANO), rate)
 
 
 def joined(several: Iterable[Rates]) -> Rates:

@@ -9,11 +9,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import asinh, ceil, cos, exp, expm1, hypot, isclose, log, pi, sqrt
 from statistics import NormalDist
-from typing import Final, assert_never
+from typing import Final
 
-from stream_app.analysis.law import Rates, is_exact, joined, law_of
-from stream_app.privacy import kinds
-from stream_app.privacy.kinds.axis import Axis
+from stream_app.privacy.noise.law import Rates, is_exact, joined, law_of
 from stream_app.privacy.values import NANO
 
 CONFIDENCE: Final = 0.95
@@ -83,50 +81,12 @@ def half_width(variance: float, fourth: float, grid: float = 0.0, coarsest: floa
 
 
 @lru_cache(maxsize=4096)
-def noises_of(
-    kind: kinds.Kind, spend_nano: int, items: int = 1, intrusion_nano: int | None = None, looks: int = 0
-) -> dict[str, Noise]:
-    """Return the noise of a measurement that cost ``spend_nano``, by part; a single number's part is "".
+def noise_of(sensitivity: int, spend_nano: int, intrusion_nano: int | None = None, looks: int = 0) -> Noise:
+    """Return the noise of a total in cells, of rate ``e / sensitivity``.
 
-    ``items`` is the public number of items of a mean. ``intrusion_nano`` is that of the policy: counters start with
-    noise of that rate, and gain as much again at each of the announced ``looks``. The parts of locations are in
-    degrees. A choice has no noise of its own, and the noise of a category depends on the truth (`Release.quantities`),
-    so both have none here.
+    Counters of collected data may start with noise of rate ``intrusion_nano / sensitivity``, and gain as much again at
+    each of the announced ``looks``.
     """
-    elsewhere = "the noise of unit statistics depends on the number of units (analysis/units.py)"
-    assert not isinstance(kind, kinds.UnitStatistic), elsewhere
-    match kind:
-        case kinds.Number():
-            return {"": _on(kind.axis, laplace(spend_nano / (kind.sensitivity * NANO)))}
-        case kinds.Counts():
-            return dict.fromkeys(kind.keys, _collected(kind.sensitivity, spend_nano, intrusion_nano, looks))
-        case kinds.Sum():
-            return {"": _on(kind.item.axis, _collected(kind.item.sensitivity, spend_nano, intrusion_nano, looks))}
-        case kinds.Mean():
-            noise = _on(kind.item.axis, _collected(kind.item.sensitivity, spend_nano, intrusion_nano, looks))
-            return {"": noise.times(1 / max(1, items))}
-        case kinds.HiddenMean():
-            half_nano = spend_nano // 2
-            total = _on(kind.item.axis, laplace(half_nano / (kind.item.sensitivity * NANO)))
-            return {"sum": total, "count": laplace((spend_nano - half_nano) / NANO)}
-        case kinds.Vector():
-            parts = zip(kind.names, kind.parts, strict=True)
-            return {name: _on(part.axis, laplace(spend_nano / (part.sensitivity * NANO))) for name, part in parts}
-        case kinds.Location():
-            noise = planar(float(kind.rate_per_nano * spend_nano))
-            return {"latitude": _on(kind.latitude, noise), "longitude": _on(kind.longitude, noise)}
-        case kinds.Category() | kinds.Choice():
-            return {}
-        case _:
-            assert_never(kind)
-
-
-def _on(axis: Axis, noise: Noise) -> Noise:
-    """Convert noise in cells to the unit of the axis."""
-    return noise.times(float(1 / axis.cells_per_unit))
-
-
-def _collected(sensitivity: int, spend_nano: int, intrusion_nano: int | None, looks: int) -> Noise:
     closing = laplace(spend_nano / (sensitivity * NANO))
     if intrusion_nano is None:
         return closing

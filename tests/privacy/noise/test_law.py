@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from stream_app.analysis.law import DETAILED, Rates, half_of_difference, is_exact, joined, law_of
+from stream_app.privacy.noise.law import DETAILED, Rates, half_of_difference, is_exact, joined, law_of
 
 SUMS = [(0.5,), (0.5,) * 7, (0.05, 0.7, 3.0), (0.02,) * 30, (9.0,), (0.004, 0.004), (40.0, 40.0)]
 

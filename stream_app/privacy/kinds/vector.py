@@ -1,0 +1,123 @@
+"""Several bounded numbers of one moment, each under the discrete Laplace mechanism (Ghosh et al., STOC 2009).
+
+Neighbours may differ in all parts of a vector. Each of the d parts is published with loss e/d, so the whole vector with
+loss e (sequential composition: Dwork and Roth 2014, theorem 3.16).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import fsum
+from statistics import median
+from typing import Any, ClassVar
+
+from stream_app.privacy.kinds.number import Number
+from stream_app.privacy.noise.law import mean_noise
+from stream_app.privacy.noise.moments import Noise
+from stream_app.privacy.noise.randomness import BitStream
+from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """Numbers by name, in the order of the names; cells, noise and published values follow that order.
+
+    Each of d parts is a number whose sensitivity is d times its range, so it gets the noise of e/d if the vector costs
+    e.
+    """
+
+    names: tuple[str, ...]
+    parts: tuple[Number, ...]
+    clamped: bool = True
+    substitute: RawCells | None = None
+    error_unit: ClassVar[str] = "as a share of a part's range"
+
+    def quantise(self, raw: Raw) -> RawCells | None:
+        """Return the cells of all parts, each clamped to its range; the substitute or None if invalid."""
+        table = isinstance(raw, dict) and len(raw) == len(self.names)
+        found = raw if isinstance(raw, dict) and table else {}
+        # PRIVACY: all parts are read, whatever the first ones contained, and a value that is not a number takes as long
+        # as a number.
+        read = [part.quantise(Raw(found.get(name))) for name, part in zip(self.names, self.parts, strict=True)]
+        fit = sum([cell is not None for cell in read])
+        cells = RawCells(tuple([0 if cell is None else cell[0] for cell in read]))
+        return cells if fit == len(read) else self.substitute
+
+    def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
+        """Return every part plus discrete Laplace noise of rate ``e / (d * D)``; loss at most ``spend_nano``."""
+        # PRIVACY: neighbours differ by at most D cells in each of d parts. Each part is published with loss at most
+        # e/d, with its own noise from the shared stream, so all parts together lose at most e.
+        noisy = [part.perturb(stream, RawCells((cell,)), spend_nano) for part, cell in self._each(cells)]
+        return ReleasedCells(tuple(cell for (cell,) in noisy))
+
+    def scale(self, spend_nano: int) -> dict[str, float]:
+        """Return the noise scale of each part, ``d * D * resolution / e`` in its unit."""
+        return {name: part.scale(spend_nano) for name, part in zip(self.names, self.parts, strict=True)}
+
+    def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
+        """Return whether ``d * d / e`` exceeds the sum of the parts' distances, each divided by its range."""
+        changes = zip(self.parts, previous, current, strict=True)
+        change = sum((Fraction(abs(new - old), part.sensitivity) for part, old, new in changes), Fraction(0))
+        return change * spend_nano < len(self.parts) * NANO  # both divided by d: a sensitivity is d ranges
+
+    def clamp(self, cells: ReleasedCells) -> ReleasedCells:
+        """Return an estimate with each part within its range (unless ``clamp`` is false)."""
+        return ReleasedCells(tuple(part.clamp(ReleasedCells((cell,)))[0] for part, cell in self._each(cells)))
+
+    def publish(self, cells: ReleasedCells) -> dict[str, float]:
+        """Return the numbers by name."""
+        return {name: part.axis.double(cell) for name, (part, cell) in zip(self.names, self._each(cells), strict=True)}
+
+    def read(self, published: object) -> ReleasedCells:
+        """Return the cells of a vector from a release."""
+        if not isinstance(published, Mapping):
+            raise TypeError(f"a vector release must contain an object, but found {type(published).__name__}")
+        parts = zip(self.names, self.parts, strict=True)
+        return ReleasedCells(tuple(part.read(published[name])[0] for name, part in parts))
+
+    def _each(self, cells: tuple[int, ...]) -> list[tuple[Number, int]]:
+        return list(zip(self.parts, cells, strict=True))
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Return every parameter of the mechanism."""
+        parts = zip(self.names, self.parts, strict=True)
+        return ("vector", str(len(self.parts)), *(text for name, part in parts for text in (name, *part.identity)))
+
+    @property
+    def width(self) -> int:
+        """Return the number of cells of a value."""
+        return len(self.parts)
+
+    @property
+    def largest_change(self) -> dict[str, float]:
+        """Return the largest distance between neighbours in each part, by name: its range."""
+        return dict(zip(self.names, self._ranges, strict=True))
+
+    @property
+    def guess(self) -> dict[str, float]:
+        """Return the value to assume for suppressed steps, from the policy alone: the middle of each range."""
+        return {name: part.guess for name, part in zip(self.names, self.parts, strict=True)}
+
+    def best_constant(self, raws: Sequence[Any]) -> dict[str, float]:
+        """Return the vector with the smallest mean error over ``raws``, known only in hindsight."""
+        return {name: median(float(raw[name]) for raw in raws) for name in self.names}
+
+    def error(self, raw: Any, published: Any) -> float:
+        """Return the mean difference over the parts, each as a share of its range."""
+        apart = [abs(raw[name] - published[name]) for name in self.names]
+        return fsum(change / span for change, span in zip(apart, self._ranges, strict=True)) / len(self.parts)
+
+    def expected_error(self, spend_nano: int, *_: int | None) -> float:
+        """Return the mean absolute error of a noisy part, as a share of its range: the mean over the parts."""
+        # A part's sensitivity is its range times the number of parts, so the sum is the mean in shares of ranges.
+        return fsum(mean_noise(part.sensitivity, spend_nano) / part.sensitivity for part in self.parts)
+
+    def noises(self, spend_nano: int, *_: int | None) -> dict[str, Noise]:
+        """Return the law of the noise in each part, by name."""
+        parts = zip(self.names, self.parts, strict=True)
+        return {name: noise for name, part in parts for noise in part.noises(spend_nano).values()}
+
+    @property
+    def _ranges(self) -> list[float]:
+        return [part.axis.double(part.axis.high - part.axis.low) for part in self.parts]
