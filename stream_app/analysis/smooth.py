@@ -17,7 +17,11 @@ from typing import Final, NamedTuple
 
 from stream_app.analysis.release import Quantity, Release, category_name
 from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number, Vector
-from stream_app.privacy.level import COUNTS_POWERS, LOCATION_POWERS, MOST_STEPS, NUMBER_POWERS, SMALLEST_BELIEF
+from stream_app.privacy.kinds.category import SMALLEST_BELIEF
+from stream_app.privacy.kinds.counts import COUNTS_POWERS
+from stream_app.privacy.kinds.location import LOCATION_POWERS
+from stream_app.privacy.kinds.number import NUMBER_POWERS
+from stream_app.privacy.level import MOST_STEPS
 from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.privacy.noise.moments import NORMAL, Noise, half_width
 from stream_app.privacy.policy import Policy

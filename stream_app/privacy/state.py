@@ -8,9 +8,8 @@ from typing import Final
 from stream_app.privacy.amounts import Flag, chosen, every, where
 from stream_app.privacy.guard import NO_WINDOW, Guard, Window
 from stream_app.privacy.landmarks import LandmarkSet
-from stream_app.privacy.level import LevelState
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.values import NANO, ReleasedCells, frozen
+from stream_app.privacy.values import NANO, LevelState, ReleasedCells, frozen
 
 NEVER = -1
 """Marks a step or timestamp that has not occurred yet."""

@@ -35,6 +35,10 @@ ReleasedCells = NewType("ReleasedCells", tuple[int, ...])
 """A noisy value or an estimate on the same grid; noise separates it from every raw value."""
 
 
+LevelState = tuple[float, ...]
+"""The state of the filter `level`: one flat tuple of doubles, empty before the first noisy value."""
+
+
 def is_number(found: object) -> TypeGuard[float]:
     """Return whether ``found`` is a JSON number; unlike in Python, a boolean is not a number."""
     return type(found) is float or type(found) is int

@@ -11,10 +11,10 @@ import pytest
 from stream_app.analysis.release import Quantity, Release
 from stream_app.analysis.smooth import Model, course, models, smooth, smoothed, takes_smoothing
 from stream_app.privacy.kinds import Number
-from stream_app.privacy.level import LevelState, drifted, measured
+from stream_app.privacy.level import drifted, measured
 from stream_app.privacy.noise.moments import Noise
 from stream_app.privacy.policy import Policy, policy_of
-from stream_app.privacy.values import ReleasedCells
+from stream_app.privacy.values import LevelState, ReleasedCells
 
 HOUR = 3_600_000
 SPEND = 200_000_000

@@ -13,12 +13,12 @@ from stream_app.privacy.kinds import Number
 from stream_app.privacy.kinds.axis import LARGEST_CELL
 from stream_app.privacy.kinds.number import number_axis
 from stream_app.privacy.landmarks import LandmarkSet
-from stream_app.privacy.level import LevelState, drifted, measured, number_begun, number_drifted, number_measured
+from stream_app.privacy.level import drifted, measured
 from stream_app.privacy.noise.mechanisms import discrete_laplace, discrete_laplace_by
 from stream_app.privacy.noise.randomness import BitStream, first_words, happens_quickly, happens_rational, keyed_hash
 from stream_app.privacy.rule import LARGEST_BUDGET_NANO
 from stream_app.privacy.scheme import Adaptive, Balanced, Skip, Uniform, propose, propose_user
-from stream_app.privacy.values import NANO, ReleasedCells, exact
+from stream_app.privacy.values import NANO, LevelState, ReleasedCells, exact
 from tests.privacy.noise.bits import SECRET, GivenBits
 
 RESOLUTIONS = [0.001, 0.1, 0.3, 0.25, 2.5, 7.0, 1e-5, 1e-15, 1e-22, 123.456, 0.0009765625, 1e13]
@@ -209,15 +209,15 @@ def test_first_words(beginning: bytes, messages: list[bytes]) -> None:
 def test_levels(kind: Number, steps: list[tuple[int, int, int, bool]]) -> None:
     """The filter's doubles, measured and drifted, along whole series: here three series that take turns with one."""
     state: LevelState = ()
-    column = [np.full(3, part) for part in number_begun(kind)]
+    column = [np.full(3, part) for part in kind.level_begun]
     assert kind.axis.boundaries is not None
     for cell, spend, elapsed, published in steps:
         k = np.full(3, float(min(64, elapsed)))
         if published or not state:
             numbers, scales = (np.full(3, one) for one in (kind.axis.double(cell), kind.scale(spend)))
             state, estimate = measured(kind, state, ReleasedCells((cell,)), spend, elapsed)
-            column, found = number_measured(kind, column, numbers, scales, k)
+            column, found = kind.level_after(column, numbers, scales, k)
             assert kind.axis.within(found).tolist() == [kind.axis.clamp(estimate[0])] * 3
         else:
-            state, column = drifted(kind, state, elapsed), number_drifted(kind, column, k)
+            state, column = drifted(kind, state, elapsed), kind.level_drifted(column, k)
         assert np.stack(column, 1).tolist() == [list(state)] * 3

@@ -18,10 +18,10 @@ from stream_app.formats.encoding import HASH_BYTES
 from stream_app.formats.layout import PLAIN, StoredRow, picked, written
 from stream_app.privacy.amounts import Doubles, Flag, Ints, where
 from stream_app.privacy.guard import Guard
-from stream_app.privacy.level import NUMBER_WIDTH, LevelState, number_begun
+from stream_app.privacy.kinds.number import NUMBER_WIDTH
 from stream_app.privacy.rule import Rule
 from stream_app.privacy.state import NEVER, Clock, Latest, Promise, State
-from stream_app.privacy.values import ReleasedCells
+from stream_app.privacy.values import LevelState, ReleasedCells
 
 Figures = npt.NDArray[np.void]
 """Columns of `SeriesFigures`, by field name."""
@@ -126,7 +126,7 @@ def state_of(figures: SeriesFigures, level: LevelState, promise: Promise, start_
     released: Flag = figures.source_ms != NEVER
     cells = figures.measurement, figures.estimate
     measurement, estimate = (ReleasedCells(() if released is False else (cell,)) for cell in cells)
-    begun = number_begun(rule.kind) if level else ()
+    begun = rule.kind.level_begun if level else ()
     reached = () if released is False else tuple([where(released, *pair) for pair in zip(level, begun, strict=True)])
     return State(
         Guard(figures.budget_nano, figures.landmark_spent_nano, figures.regular_peak_nano),

@@ -31,7 +31,7 @@ from stream_app.deciding.rows import SeriesRow, stored_of
 from stream_app.formats import wire
 from stream_app.formats.layout import PLAIN, StoredRow, picked
 from stream_app.privacy.amounts import Doubles
-from stream_app.privacy.level import NUMBER_WIDTH
+from stream_app.privacy.kinds.number import NUMBER_WIDTH
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.rule import Rule

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
+from stream_app.privacy.kinds.accuracy import UnitAccuracy
 from stream_app.privacy.kinds.category import Category
 from stream_app.privacy.kinds.counts import LARGEST_COUNT
 from stream_app.privacy.kinds.localtime import LocalTime
 from stream_app.privacy.kinds.number import Number
-from stream_app.privacy.kinds.units import Count, OfUnits, UnitAccuracy, UnitCell, UnitMean, UnitSum, number_of
+from stream_app.privacy.kinds.units import Count, OfUnits, UnitCell, UnitMean, UnitSum, number_of
 from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.noise.moments import Noise, noise_of
 from stream_app.privacy.noise.randomness import BitStream

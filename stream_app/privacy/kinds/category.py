@@ -12,8 +12,9 @@ from typing import Any, ClassVar, Final
 from stream_app.privacy.noise.mechanisms import chosen, randomized_response, truth_probability
 from stream_app.privacy.noise.moments import Noise
 from stream_app.privacy.noise.randomness import BitStream
-from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells
+from stream_app.privacy.values import NANO, LevelState, Raw, RawCells, ReleasedCells
 
+SMALLEST_BELIEF: Final = 0.001
 CLOSE: Final = 1e-12  # relative size of a Newton step below which the root is found
 
 
@@ -90,6 +91,34 @@ class Category(_Answer):
                 f"a category release must contain a string or boolean, but found {type(published).__name__}"
             )
         return ReleasedCells(tuple(self._cells[published]))
+
+    # The filter's state: the belief in each category, then N of each category, then V.
+
+    def filtered(
+        self, state: LevelState, cells: ReleasedCells, spend_nano: int, _k: float
+    ) -> tuple[LevelState, ReleasedCells]:
+        """Return the filter's state after a noisy value, and the likeliest category."""
+        k = len(self.categories)
+        if not state:
+            state = (1 / k,) * k + (0.0,) * (k + 1)
+        belief, seen, v = state[:k], state[k : 2 * k], state[2 * k]
+        t = truth_probability(spend_nano, k)
+        f = (1 - t) / (k - 1)
+        prior = [max(SMALLEST_BELIEF, (n + 2 / k) / (v + 2)) for n in seen]
+        total = _total(prior)
+        posterior = [
+            (0.5 * old + 0.5 * (share / total)) * (t if j == cells[0] else f)
+            for j, (old, share) in enumerate(zip(belief, prior, strict=True))
+        ]
+        total = _total(posterior)
+        posterior = [part / total for part in posterior]
+        chosen = posterior.index(max(posterior))
+        seen = tuple(n + (t - f) * ((1.0 if j == cells[0] else 0.0) - f) for j, n in enumerate(seen))
+        return (*posterior, *seen, v + (t - f) * (t - f)), ReleasedCells((chosen,))
+
+    def drifted(self, state: LevelState, _k: float) -> LevelState:
+        """Return the filter's state unchanged: a category does not drift."""
+        return state
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -188,3 +217,14 @@ class Choice(_Answer):
     def width(self) -> int:
         """Return the number of cells of a raw value."""
         return len(self.items)
+
+
+def _total(parts: list[float]) -> float:
+    """Return the sum from left to right.
+
+    Since Python 3.12 ``sum`` compensates for rounding, so it would give other results than 3.11.
+    """
+    total = 0.0
+    for part in parts:
+        total += part
+    return total

@@ -2,18 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import fsum
 from statistics import median
 from typing import Any, ClassVar
 
+from stream_app.privacy.kinds.axis import Axis
 from stream_app.privacy.noise.law import mean_noise
 from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.noise.moments import Noise, noise_of
 from stream_app.privacy.noise.randomness import BitStream
-from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells
+from stream_app.privacy.values import NANO, LevelState, Raw, RawCells, ReleasedCells
 
 LARGEST_COUNT = 2**53 - 1
 """The largest integer that every JSON reader preserves; measurements beyond it saturate."""
+
+COUNTS_POWERS = (4, 3, 2, 1, 0)
+"""Powers of 1/64 by which the filter's models differ in how fast the level may move."""
+INTEGERS = Axis(Fraction(1), 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,46 @@ class Counts:
         if not isinstance(published, dict):
             raise TypeError(f"a counts release must contain an object, but found {type(published).__name__}")
         return ReleasedCells(tuple(int(published[key]) for key in self.keys))
+
+    # The filter's state: p of each model (equal for all cells), then x, c for each cell and model.
+
+    def filtered(
+        self, state: LevelState, cells: ReleasedCells, spend_nano: int, k: float
+    ) -> tuple[LevelState, ReleasedCells]:
+        """Return the filter's state after a noisy value, ``k`` steps after the previous one, and the estimate."""
+        models = len(COUNTS_POWERS)
+        b = self.scale(spend_nano)
+        r = 2 * b * b
+        if not state:
+            levels = (part for z in list(cells) for part in (float(z), 0.0) * models)
+            return (r,) * models + tuple(levels), cells
+        gains: list[float] = []
+        new: list[float] = []
+        for p in self.drifted(state, k)[:models]:
+            gain = p / (p + r)
+            gains.append(gain)
+            new.append(p * (1 - gain))
+        estimates: list[int] = []
+        for cell, z in enumerate(list(cells)):
+            best = chosen = 0.0
+            for n, gain in enumerate(gains):
+                at = models + 2 * (cell * models + n)
+                x, c = state[at : at + 2]
+                h = 1 - gain
+                d = z - x
+                x = x + gain * d
+                c = c + (h * h * d * d / r + 2 * gain - 1)
+                if n == 0 or c < best:
+                    best, chosen = c, x
+                new += (x, c)
+            estimates.append(INTEGERS.nearest(chosen))
+        return tuple(new), ReleasedCells(tuple(estimates))
+
+    def drifted(self, state: LevelState, k: float) -> LevelState:
+        """Return the filter's state ``k`` steps after the previous one, without a noisy value."""
+        s = self.sensitivity
+        spread = tuple(state[n] + 2**22 * s**2 / 64**j * k for n, j in enumerate(COUNTS_POWERS))
+        return spread + state[len(COUNTS_POWERS) :]
 
     @property
     def identity(self) -> tuple[str, ...]:

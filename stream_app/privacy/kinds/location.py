@@ -11,7 +11,7 @@ from stream_app.privacy.kinds.axis import Axis, saturated
 from stream_app.privacy.noise.mechanisms import planar_laplace
 from stream_app.privacy.noise.moments import FINE, NEGLIGIBLE, Noise, planar
 from stream_app.privacy.noise.randomness import BitStream
-from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells, is_number
+from stream_app.privacy.values import NANO, LevelState, Raw, RawCells, ReleasedCells, is_number
 
 EARTH_RADIUS_METRES = Fraction(63_710_088, 10)
 """Mean radius R1 of the Earth (IUGG); distances in the guarantee are on this sphere."""
@@ -22,6 +22,8 @@ ROOT_TWO = Fraction(141421356237309504881, 10**20)
 """sqrt(2) rounded up, so that the rate is rounded down."""
 PROJECTION = Fraction(1005, 1000)
 """Upper bound on how much the plane stretches distances within the bounds; the policy checks it."""
+LOCATION_POWERS: Final = (3, 2, 1, 0)
+"""Powers of 1/64 by which the filter's models differ in how fast the level may move."""
 ROUNDED_METRES: Final = 0.01
 """Metres within which distances are rounded off, so that the search for a median cannot get stuck at a position."""
 SETTLED: Final = 1e-12  # radians, a few micrometres: a search that moves less has ended
@@ -98,6 +100,44 @@ class Location:
             raise TypeError(f"a location release must contain an object, but found {type(published).__name__}")
         east, north = float(published["longitude"]), float(published["latitude"])
         return ReleasedCells((self.longitude.nearest(east), self.latitude.nearest(north)))
+
+    # The filter's state: x, y, p, c for each model, in metres on the plane.
+
+    def filtered(
+        self, state: LevelState, cells: ReleasedCells, spend_nano: int, k: float
+    ) -> tuple[LevelState, ReleasedCells]:
+        """Return the filter's state after a noisy value, ``k`` steps after the previous one, and the estimate."""
+        zx, zy = self.plane.double(cells[0]), self.plane.double(cells[1])
+        b = self.scale(spend_nano)
+        r = 3 * b * b
+        if not state:
+            return (zx, zy, r, 0.0) * len(LOCATION_POWERS), cells
+        new: list[float] = []
+        best = chosen_x = chosen_y = 0.0
+        for n, drift in enumerate(self._drifts):
+            x, y, p, c = state[4 * n : 4 * n + 4]
+            p = p + drift * k
+            gain = p / (p + r)
+            h = 1 - gain
+            dx, dy = zx - x, zy - y
+            x = x + gain * dx
+            y = y + gain * dy
+            p = p * h
+            c = c + (h * h * (dx * dx + dy * dy) / (2 * r) + 2 * gain - 1)
+            if n == 0 or c < best:
+                best, chosen_x, chosen_y = c, x, y
+            new += (x, y, p, c)
+        return tuple(new), ReleasedCells((self.plane.nearest(chosen_x), self.plane.nearest(chosen_y)))
+
+    def drifted(self, state: LevelState, k: float) -> LevelState:
+        """Return the filter's state ``k`` steps after the previous one, without a noisy value."""
+        wide = [state[4 * n + 2] + drift * k for n, drift in enumerate(self._drifts)]
+        return tuple(wide[n // 4] if n % 4 == 2 else part for n, part in enumerate(state))
+
+    @property
+    def _drifts(self) -> list[float]:
+        radius = self.radius.numerator / self.radius.denominator
+        return [256 * radius * radius / 64**j for j in LOCATION_POWERS]
 
     @property
     def identity(self) -> tuple[str, ...]:

@@ -10,13 +10,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from stream_app.privacy.amounts import Doubles, Flag, Ints, where
+from stream_app.privacy.amounts import Doubles, Flag, Ints, Real, cheapest, least, most, root, where
 from stream_app.privacy.kinds.axis import Axis, saturated
 from stream_app.privacy.noise.law import mean_noise
 from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.noise.moments import Noise, noise_of
 from stream_app.privacy.noise.randomness import BitStream
-from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells, is_number
+from stream_app.privacy.values import NANO, LevelState, Raw, RawCells, ReleasedCells, is_number
+
+NUMBER_POWERS = (3, 2, 1, 0)
+"""Powers of 1/64 by which the filter's models differ in how fast the level may move."""
+NUMBER_WIDTH = 3 * len(NUMBER_POWERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,55 @@ class Number:
         if not isinstance(published, float | int):
             raise TypeError(f"a number release must contain a number, but found {type(published).__name__}")
         return ReleasedCells((self.axis.nearest(float(published)),))
+
+    # The filter's state: m, p, c for each model.
+
+    def filtered(
+        self, state: LevelState, cells: ReleasedCells, spend_nano: int, k: float
+    ) -> tuple[LevelState, ReleasedCells]:
+        """Return the filter's state after a noisy value, ``k`` steps after the previous one, and the estimate."""
+        noisy, scale = self.axis.double(cells[0]), self.scale(spend_nano)
+        new, chosen = self.level_after(state or self.level_begun, noisy, scale, k)
+        cell = self.axis.within(chosen) if self.clamped else self.axis.nearest(chosen)
+        return tuple(new), ReleasedCells((cell,))
+
+    def drifted(self, state: LevelState, k: float) -> LevelState:
+        """Return the filter's state ``k`` steps after the previous one, without a noisy value."""
+        return tuple(self.level_drifted(state, k))
+
+    @property
+    def level_begun(self) -> LevelState:
+        """Return the filter's state before the first noisy value."""
+        w = self.upper - self.lower
+        return ((self.lower + self.upper) / 2, w * w / 12, 0.0) * len(NUMBER_POWERS)
+
+    def level_after(self, state: Sequence[Real], z: Real, b: Real, k: Real) -> tuple[list[Real], Real]:
+        """Return the filter's state after noisy value ``z``, and the estimate as a number.
+
+        ``b`` is the noise scale, ``k`` the number of steps since the previous one.
+        """
+        w = self.upper - self.lower
+        r = 2 * b * b
+        new: list[Real] = []
+        for n, j in enumerate(NUMBER_POWERS):
+            m, p, c = state[3 * n : 3 * n + 3]
+            p = least(p + w * w / 16 / 64**j * k, w * w / 12)
+            d = z - m
+            v = p + 1.25 * b * root(p)
+            far = b * abs(d)
+            gain = p / most(v, far)
+            p = p - p * gain * (far <= v)  # an outlier, beyond v, says nothing about the level's precision
+            m = m + gain * d
+            h = 1 - gain
+            c = c + (h * h * d * d / r + 2 * gain - 1)
+            new += (m, p, c)
+        return new, cheapest(new[2::3], new[::3])
+
+    def level_drifted(self, state: Sequence[Real], k: Real) -> list[Real]:
+        """Return the filter's state after ``k`` steps without a noisy value."""
+        w = self.upper - self.lower
+        moved = [least(state[3 * n + 1] + w * w / 16 / 64**j * k, w * w / 12) for n, j in enumerate(NUMBER_POWERS)]
+        return [moved[n // 3] if n % 3 == 1 else part for n, part in enumerate(state)]
 
     @property
     def identity(self) -> tuple[str, ...]:

@@ -10,72 +10,24 @@ to at most w over all steps that contain such units, so together they lose at mo
 The cells hold the total and n.
 """
 
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import asinh, ceil, inf
 from typing import ClassVar, Self, TypeAlias
 
+from stream_app.privacy.kinds.accuracy import UnitAccuracy
 from stream_app.privacy.kinds.axis import saturated
 from stream_app.privacy.kinds.category import Category
 from stream_app.privacy.kinds.number import Number
 from stream_app.privacy.kinds.sums import clamped_mean, nearest, still_means
-from stream_app.privacy.noise.law import mean_noise
 from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.noise.moments import Noise, noise_of
 from stream_app.privacy.noise.randomness import BitStream
-from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells, exact, is_number
+from stream_app.privacy.values import NANO, LevelState, Raw, RawCells, ReleasedCells, exact, is_number
 
 UnitCell: TypeAlias = tuple[int, int]
 """A unit's start, in ms, and its cell."""
 Count: TypeAlias = int | dict[str, int]
 """The number of units that a release counts, in total or by bin."""
-
-
-class UnitAccuracy:
-    """The expected error of a statistic over units.
-
-    A total has discrete Laplace noise of rate ``e / sensitivity``. Anything divided by the public number n of units has
-    noise that is n times as small.
-    """
-
-    __slots__ = ()
-    is_sum: ClassVar[bool] = False
-    error_unit: ClassVar[str] = "in the value's unit"
-
-    @property
-    @abstractmethod
-    def sensitivity(self) -> int:
-        """Return the most that w units change the cells in L1."""
-
-    @abstractmethod
-    def of_a_cell(self, units: float) -> float:
-        """Return the effect of one cell of noise on a release over ``units`` units."""
-
-    def expected_error(self, spend_nano: int, units: float) -> float:
-        """Return the mean absolute error of a step of ``units`` units, for a spend of at least 1 nano-epsilon.
-
-        It is in the value's unit for a sum and a mean, and in shares of the units for a share and a histogram's bin. By
-        local time it is the error of one bin, and ``units`` counts those of all bins, which have equally many.
-        """
-        return mean_noise(self.sensitivity, spend_nano) * self.of_a_cell(units)
-
-    def needed_nano(self, error: float, units: float) -> int:
-        """Return the least spend, in nano-epsilon, for this mean absolute error in a step of ``units`` units.
-
-        The mean magnitude is ``1 / sinh(rate)``, so the rate is ``asinh(1 / magnitude)``.
-        """
-        return max(1, ceil(asinh(self.of_a_cell(units) / error) * self.sensitivity * NANO))
-
-    def needed_units(self, spend_nano: int, error: float) -> float:
-        """Return how many units a step needs for this mean absolute error; infinity for an inaccurate sum.
-
-        More units do not improve a sum. A sum that is accurate enough needs one.
-        """
-        of_one = self.expected_error(spend_nano, 1)
-        if self.is_sum:
-            return 1.0 if of_one <= error else inf
-        return max(1.0, of_one / error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +158,21 @@ class UnitMean(_Total):
     """The mean over a step's units; the estimate lies in the declared range unless ``clamp`` is false."""
 
     statistic: ClassVar[str] = "mean"
+
+    def filtered(
+        self, state: LevelState, cells: ReleasedCells, spend_nano: int, k: float
+    ) -> tuple[LevelState, ReleasedCells]:
+        """Return the filter's state, as for a number, after a noisy value, and the estimate.
+
+        As a total over the same number of units, the estimate has the resolution of the noisy value.
+        """
+        number, scale = cells[1], self.scale(spend_nano, cells[1])
+        new, chosen = self.item.level_after(state or self.item.level_begun, self.publish(cells), scale, k)
+        return tuple(new), ReleasedCells((nearest(self.item, chosen, number), number))
+
+    def drifted(self, state: LevelState, k: float) -> LevelState:
+        """Return the filter's state ``k`` steps after the previous one, without a noisy value."""
+        return self.item.drifted(state, k)
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
         """Return an estimate within the declared range unless ``clamp`` is false."""

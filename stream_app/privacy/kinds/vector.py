@@ -11,11 +11,11 @@ from math import fsum
 from statistics import median
 from typing import Any, ClassVar
 
-from stream_app.privacy.kinds.number import Number
+from stream_app.privacy.kinds.number import NUMBER_WIDTH, Number
 from stream_app.privacy.noise.law import mean_noise
 from stream_app.privacy.noise.moments import Noise
 from stream_app.privacy.noise.randomness import BitStream
-from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells
+from stream_app.privacy.values import NANO, LevelState, Raw, RawCells, ReleasedCells
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,26 @@ class Vector:
 
     def _each(self, cells: tuple[int, ...]) -> list[tuple[Number, int]]:
         return list(zip(self.parts, cells, strict=True))
+
+    # The filter's state: that of each part, laid out as for a number.
+
+    def filtered(
+        self, state: LevelState, cells: ReleasedCells, spend_nano: int, k: float
+    ) -> tuple[LevelState, ReleasedCells]:
+        """Return the filter's state after a noisy value, ``k`` steps after the previous one, and the estimate."""
+        states: list[float] = []
+        estimates: list[int] = []
+        for nth, (part, cell) in enumerate(self._each(cells)):
+            of = state[nth * NUMBER_WIDTH : (nth + 1) * NUMBER_WIDTH]
+            new, (estimate,) = part.filtered(of, ReleasedCells((cell,)), spend_nano, k)
+            states += new
+            estimates.append(estimate)
+        return tuple(states), ReleasedCells(tuple(estimates))
+
+    def drifted(self, state: LevelState, k: float) -> LevelState:
+        """Return the filter's state ``k`` steps after the previous one, without a noisy value."""
+        places = zip(self.parts, range(0, len(state), NUMBER_WIDTH), strict=True)
+        return tuple(m for part, at in places for m in part.drifted(state[at : at + NUMBER_WIDTH], k))
 
     @property
     def identity(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from stream_app.privacy import fold
 from stream_app.privacy.kinds import ByBins, LocalTime, UnitMean, UnitStatistic
 from stream_app.privacy.kinds.localtime import By
 from stream_app.privacy.landmarks import NO_LANDMARKS, LandmarkSet
-from stream_app.privacy.level import measured, number_begun, number_measured
+from stream_app.privacy.level import measured
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.units.steps import decide_units, tallied
 from stream_app.privacy.values import NANO, RawCells, ReleasedCells
@@ -230,13 +230,13 @@ def test_the_filter_follows_the_mean() -> None:
     found = policy(per_step=PER_STEP, window=WINDOW, scheme=BALANCED)
     assert (found.filter, isinstance(found.kind, UnitMean)) == ("level", True)
     assert isinstance(found.kind, UnitMean)
-    state, model = begun(found), number_begun(found.kind.item)
+    state, model = begun(found), found.kind.item.level_begun
     for step, cells in enumerate([(1, 2, 2), (None, 1, 1), (2, 2, 2)]):
         stepped = decide_units(KEYS, found, state, "a", step, units(cells))
         assert stepped is not None
         state, (total, number) = stepped.state, stepped.state.latest.measurement
         scale = 3 * 2 / (stepped.spend_nano / NANO * number)
-        moved, level = number_measured(found.kind.item, model, total / number, scale, float(step > 0))
+        moved, level = found.kind.item.level_after(model, total / number, scale, float(step > 0))
         model = tuple(moved)
         estimate = state.latest.estimate
         assert estimate[1] == number

@@ -1,0 +1,54 @@
+"""The expected error of statistics over units, by epsilon and number of units."""
+
+from abc import abstractmethod
+from math import asinh, ceil, inf
+from typing import ClassVar
+
+from stream_app.privacy.noise.law import mean_noise
+from stream_app.privacy.values import NANO
+
+
+class UnitAccuracy:
+    """The expected error of a statistic over units.
+
+    A total has discrete Laplace noise of rate ``e / sensitivity``. Anything divided by the public number n of units has
+    noise that is n times as small.
+    """
+
+    __slots__ = ()
+    is_sum: ClassVar[bool] = False
+    error_unit: ClassVar[str] = "in the value's unit"
+
+    @property
+    @abstractmethod
+    def sensitivity(self) -> int:
+        """Return the most that w units change the cells in L1."""
+
+    @abstractmethod
+    def of_a_cell(self, units: float) -> float:
+        """Return the effect of one cell of noise on a release over ``units`` units."""
+
+    def expected_error(self, spend_nano: int, units: float) -> float:
+        """Return the mean absolute error of a step of ``units`` units, for a spend of at least 1 nano-epsilon.
+
+        It is in the value's unit for a sum and a mean, and in shares of the units for a share and a histogram's bin. By
+        local time it is the error of one bin, and ``units`` counts those of all bins, which have equally many.
+        """
+        return mean_noise(self.sensitivity, spend_nano) * self.of_a_cell(units)
+
+    def needed_nano(self, error: float, units: float) -> int:
+        """Return the least spend, in nano-epsilon, for this mean absolute error in a step of ``units`` units.
+
+        The mean magnitude is ``1 / sinh(rate)``, so the rate is ``asinh(1 / magnitude)``.
+        """
+        return max(1, ceil(asinh(self.of_a_cell(units) / error) * self.sensitivity * NANO))
+
+    def needed_units(self, spend_nano: int, error: float) -> float:
+        """Return how many units a step needs for this mean absolute error; infinity for an inaccurate sum.
+
+        More units do not improve a sum. A sum that is accurate enough needs one.
+        """
+        of_one = self.expected_error(spend_nano, 1)
+        if self.is_sum:
+            return 1.0 if of_one <= error else inf
+        return max(1.0, of_one / error)
