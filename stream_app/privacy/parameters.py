@@ -10,7 +10,9 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field, StrictBool, StrictInt, field_validator
 
 from stream_app.plain import MEMBERS_BY
-from stream_app.privacy.value_forms import BoundsForm, Form, RangeForm, Text, ValueForm
+from stream_app.privacy.kinds.form import Form, RangeForm, Text
+from stream_app.privacy.kinds.kind_form import ValueForm
+from stream_app.privacy.kinds.location import BoundsForm
 
 LAST_TIMESTAMP_MS = 253_402_300_799_999
 """9999-12-31T23:59:59.999Z."""

@@ -16,6 +16,8 @@ from typing import Literal, NamedTuple, assert_never
 
 from stream_app.privacy.amounts import Flag, Whole, least, most, where
 from stream_app.privacy.guard import Window, WindowLevel
+from stream_app.privacy.kinds.counts import CountsForm
+from stream_app.privacy.kinds.number import NumberForm
 from stream_app.privacy.parameters import (
     AdaptiveForm,
     BalancedForm,
@@ -28,7 +30,6 @@ from stream_app.privacy.parameters import (
     SkipForm,
     UniformForm,
 )
-from stream_app.privacy.value_forms import CountsForm, NumberForm
 from stream_app.privacy.values import NANO, exact, nano
 
 MILLION = 10**6

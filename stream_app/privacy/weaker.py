@@ -26,8 +26,8 @@ from collections.abc import Iterable, Sequence
 from math import gcd
 from typing import Final, Literal
 
-from stream_app.privacy.kinds import Category, Choice, Counts, Location, Number, OfStep, Statistic, Vector
-from stream_app.privacy.kinds.kind_form import of_one, takes_substitute
+from stream_app.privacy.kinds import OfStep
+from stream_app.privacy.kinds.kind_form import of_one
 from stream_app.privacy.landmarks import Grid, Interval, LandmarkSet, aligned
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import UserLevel
@@ -126,36 +126,9 @@ def _covered(spans: Iterable[Interval], cover: Sequence[Interval]) -> bool:
 
 def _keeps_values(kind: OfStep, former: OfStep) -> bool:
     """Return whether any two values that were neighbours, valid or not, still are neighbours."""
-    if former.substitute is not None and kind.substitute is None and takes_substitute(kind):
+    if former.substitute is not None and kind.substitute is None and kind.takes_substitute:
         return False
-    match kind, former:
-        case Number(), Number():
-            if kind.sensitivity >= kind.axis.high - kind.axis.low:
-                return True
-            same = (kind.lower, kind.upper, kind.axis) == (former.lower, former.upper, former.axis)
-            return same and kind.sensitivity >= former.sensitivity
-        case Counts(), Counts():
-            # A removed key makes its tables invalid, which is visible, because counts take no substitute.
-            return kind.sensitivity >= former.sensitivity and set(former.keys) <= set(kind.keys)
-        case Location(), Location():
-            edges = zip((kind.east, kind.north), (former.east, former.north), strict=True)
-            wide = all(low <= former_low and high >= former_high for (low, high), (former_low, former_high) in edges)
-            return wide and kind.radius >= former.radius
-        case Category(), Category():
-            return kind.substitute is not None or set(former.categories) <= set(kind.categories)
-        case _ if isinstance(kind, Statistic) and isinstance(former, Statistic):
-            # Either any two items are neighbours whatever the range, or participation is hidden; no statistic has other
-            # neighbours.
-            return True
-        case Choice(), Choice():
-            # A removed item is visibly invalid; `_keeps_items` checks that the neighbours stay the same.
-            return set(former.items) <= set(kind.items)
-        case Vector(), Vector():
-            # Any two valid vectors are neighbours, whatever the ranges; if names change, all old vectors become
-            # invalid.
-            return True
-        case _:
-            return False
+    return kind.keeps(former)
 
 
 def _keeps_items(policy: Policy, before: Policy) -> bool:

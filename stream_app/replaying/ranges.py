@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import isfinite
 from typing import Final
 
-from stream_app.privacy.kinds import Category, Choice, Counts, Item, Kind, Location, Number, Vector, item_of
+from stream_app.privacy.kinds import Item, Kind, Number, item_of
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import Raw, is_number
 
@@ -65,7 +65,7 @@ class Ranges:
         counts = self._of.setdefault(series, Counter())
         counts[_ALL] += 1
         self.values += 1
-        if is_outside(kind, value):
+        if item_of(kind).is_outside(value):
             self.outside += 1
             item = item_of(kind)
             if isinstance(item, Number) and is_number(value):
@@ -100,19 +100,3 @@ def is_substituted(policy: Policy, item: Item, value: object) -> bool:
     if policy.within is not None and policy.within.aggregate in _SUMMED:
         return policy.within.substitute is not None and not (is_number(value) and isfinite(value))
     return item_of(policy.kind).substitute is not None and item.quantise(Raw(value)) is None
-
-
-def is_outside(kind: Kind, value: object) -> bool:
-    """Return whether a raw value of a kind is clamped to the declared range."""
-    match item := item_of(kind):
-        case Number():
-            return is_number(value) and isfinite(value) and not item.lower <= value <= item.upper
-        case Vector():
-            parts = value if isinstance(value, dict) else {}
-            return any(is_outside(part, parts.get(name)) for name, part in zip(item.names, item.parts, strict=True))
-        case Location():
-            found = value if isinstance(value, dict) else {}
-            degrees = ((found.get("longitude"), item.east), (found.get("latitude"), item.north))
-            return any(is_number(one) and not low <= one <= high for one, (low, high) in degrees)
-        case Counts() | Category() | Choice():
-            return False

@@ -141,14 +141,14 @@ def _items(policy: Policy, course: PairSteps) -> Iterator[_Items]:
             yield _Items(near, items[1], items[0], (0,), crowd)
             yield _Items(near, items[1], items[0], (0,), 0)
         case kinds.Sum() | kinds.Mean():
-            low, high = neighbours.beyond(kind.item)
+            low, high = kind.item.beyond
             if kind.replace:
                 yield _Items(low, high, kind.item.lower, (0,))
             else:
                 axis = kind.item.axis
                 yield _Items(None, high if abs(axis.high) >= abs(axis.low) else low, kind.item.lower, (0,))
         case kinds.HiddenMean():
-            yield _Items(None, neighbours.beyond(kind.item)[1], kind.item.lower, (0, 1))
+            yield _Items(None, kind.item.beyond[1], kind.item.lower, (0, 1))
         case _:
             assert_never(kind)
 

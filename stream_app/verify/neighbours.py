@@ -2,14 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, assert_never
+from typing import Any, NamedTuple
 
 from stream_app.formats import wire
 from stream_app.privacy import kinds
-from stream_app.privacy.kinds.kind_form import PI, cosine
-from stream_app.privacy.kinds.location import DEGREES, EARTH_RADIUS_METRES
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.values import Raw, RawCells, ReleasedCells, exact
+from stream_app.privacy.values import Raw, RawCells, ReleasedCells
 from stream_app.verify.steps import PairSteps, Step, pair_steps
 
 SERIES = "verified"
@@ -17,8 +15,6 @@ SEED = b"0" * 64
 """A placeholder, which each run replaces with a fresh seed."""
 MOST_CLOSED = 16
 """Most steps of collected data in a history; each of them closes, even without items."""
-INWARD = 1 - 1e-9
-"""Keeps a displacement within the radius despite any rounding of doubles."""
 
 
 class Extremes(NamedTuple):
@@ -46,7 +42,7 @@ def extremes(kind: kinds.Kind) -> Extremes:
     Values of a number whose sensitivity is its range are outside the range, to test that it clamps. Vectors differ in
     all parts.
     """
-    return extremes_of(kind, *_values(kind))
+    return extremes_of(kind, *kinds.item_of(kind).extremes)
 
 
 def extremes_of(kind: kinds.Kind, near: Any, far: Any) -> Extremes:
@@ -59,23 +55,9 @@ def extremes_of(kind: kinds.Kind, near: Any, far: Any) -> Extremes:
 
 def one_cell_apart(kind: kinds.Kind) -> Extremes | None:
     """Return two values whose cells are adjacent in each part; None if there are none or no others."""
-    values = _adjacent(kind)
+    values = kinds.item_of(kind).adjacent
     found = None if values is None else extremes_of(kind, *values)
     return None if found is None or found.cells == extremes(kind).cells else found
-
-
-def _adjacent(kind: kinds.Kind) -> tuple[Any, Any] | None:
-    match kind:
-        case kinds.Number(axis=axis):
-            return axis.double(axis.low), axis.double(axis.low + 1)
-        case kinds.Counts(keys=keys):
-            return {keys[0]: 0}, {keys[0]: 1}
-        case kinds.Vector():
-            ends = [(part.axis.double(part.axis.low), part.axis.double(part.axis.low + 1)) for part in kind.parts]
-            near, far = (dict(zip(kind.names, side, strict=True)) for side in zip(*ends, strict=True))
-            return near, far
-        case _:
-            return None
 
 
 def invalid(kind: kinds.Kind) -> Iterator[tuple[str, Extremes]]:
@@ -88,49 +70,6 @@ def invalid(kind: kinds.Kind) -> Iterator[tuple[str, Extremes]]:
     yield "an invalid value or another value", Extremes(None, other, (substitute, cells))
     same = kind.publish(ReleasedCells(tuple(substitute)))
     yield "an invalid value or its substitute", Extremes(None, same, (substitute, substitute))
-
-
-def _values(kind: kinds.Kind) -> tuple[Any, Any]:
-    if isinstance(kind, kinds.Statistic | kinds.UnitStatistic):
-        return _values(kind.item)
-    match kind:
-        case kinds.Number():
-            axis = kind.axis
-            if kind.sensitivity < axis.high - axis.low:
-                return axis.double(axis.low), axis.double(axis.low + kind.sensitivity)
-            return beyond(kind)
-        case kinds.Counts():
-            return {kind.keys[0]: 0}, {kind.keys[0]: kind.sensitivity}
-        case kinds.Location():
-            return _positions(kind)
-        case kinds.Category():
-            return kind.categories[0], kind.categories[1]
-        case kinds.Choice():
-            return kind.items[0], kind.items[1]
-        case kinds.Vector():
-            ends = [_values(part) for part in kind.parts]
-            near, far = (dict(zip(kind.names, side, strict=True)) for side in zip(*ends, strict=True))
-            return near, far
-        case _:
-            assert_never(kind)
-
-
-def beyond(kind: kinds.Number) -> tuple[float, float]:
-    """Return a number below the range, and one above it."""
-    width = kind.upper - kind.lower
-    return kind.lower - width, kind.upper + width
-
-
-def _positions(kind: kinds.Location) -> tuple[Any, Any]:
-    """Return the south-west corner of the bounds, and a point within its radius, due north or east."""
-    (west, east), (south, north) = kind.east, kind.north
-    arc = float(kind.radius / EARTH_RADIUS_METRES) * DEGREES / float(PI) * INWARD  # degrees of a great circle
-    shrink = float(cosine(exact(south)))
-    up, right = min(arc, north - south), min(arc / shrink, east - west)
-    corner = {"latitude": south, "longitude": west}
-    if up >= right * shrink:
-        return corner, {"latitude": south + up, "longitude": west}
-    return corner, {"latitude": south, "longitude": west + right}
 
 
 class HistoryRecord(NamedTuple):

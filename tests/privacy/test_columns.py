@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from stream_app.privacy.guard import Guard, allowed, paid
 from stream_app.privacy.kinds import Number
 from stream_app.privacy.kinds.axis import LARGEST_CELL
-from stream_app.privacy.kinds.number import number_axis
+from stream_app.privacy.kinds.form import number_axis
 from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.level import drifted, measured
 from stream_app.privacy.noise.mechanisms import discrete_laplace, discrete_laplace_by

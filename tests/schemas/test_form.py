@@ -6,7 +6,13 @@ from typing import Any, get_args
 import pytest
 from jsonschema import Draft202012Validator
 
-from stream_app.privacy import parameters, value_forms
+from stream_app.privacy import parameters
+from stream_app.privacy.kinds.category import CategoryForm, ChoiceForm
+from stream_app.privacy.kinds.counts import CountsForm
+from stream_app.privacy.kinds.form import Form, RangeForm
+from stream_app.privacy.kinds.location import BoundsForm, LocationForm
+from stream_app.privacy.kinds.number import NumberForm
+from stream_app.privacy.kinds.vector import VectorForm
 from stream_app.privacy.reason import Reason
 from tests.schemas.catalogue import (
     COLLECTED,
@@ -25,7 +31,7 @@ from tests.schemas.catalogue import (
 )
 from tests.schemas.changes import Path, added, at, places
 
-FORMS: dict[str, type[value_forms.Form]] = {
+FORMS: dict[str, type[Form]] = {
     "parameters": parameters.ParametersForm,
     "landmark-level": parameters.ProtectionForm,
     "event-level": parameters.ProtectionForm,
@@ -37,14 +43,14 @@ FORMS: dict[str, type[value_forms.Form]] = {
     "balanced": parameters.BalancedForm,
     "bd": parameters.BudgetDistributionForm,
     "ba": parameters.BudgetAbsorptionForm,
-    "number": value_forms.NumberForm,
-    "counts": value_forms.CountsForm,
-    "location": value_forms.LocationForm,
-    "category": value_forms.CategoryForm,
-    "choice": value_forms.ChoiceForm,
-    "vector": value_forms.VectorForm,
-    "part": value_forms.RangeForm,
-    "bounds": value_forms.BoundsForm,
+    "number": NumberForm,
+    "counts": CountsForm,
+    "location": LocationForm,
+    "category": CategoryForm,
+    "choice": ChoiceForm,
+    "vector": VectorForm,
+    "part": RangeForm,
+    "bounds": BoundsForm,
     "collect": parameters.CollectForm,
     "drawn": parameters.DrawnForm,
     "padding": parameters.PaddingForm,

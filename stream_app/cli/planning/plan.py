@@ -31,8 +31,8 @@ from stream_app.outlook.request import PlanRequest
 from stream_app.outlook.units.table import Planned
 from stream_app.outlook.ward import WANTED
 from stream_app.pictures import label_of
+from stream_app.privacy.kinds.form import LARGEST_NUMBER, SMALLEST_RESOLUTION
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.value_forms import LARGEST_NUMBER, SMALLEST_RESOLUTION
 from stream_app.privacy.values import NANO, exact
 from stream_app.setup import correlationfile
 from stream_app.setup.correlationfile import CorrelationFileError

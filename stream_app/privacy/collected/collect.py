@@ -23,10 +23,11 @@ from stream_app.privacy.kinds import (
     Vector,
 )
 from stream_app.privacy.kinds.axis import LARGEST_CELL
-from stream_app.privacy.kinds.counts import LARGEST_COUNT
+from stream_app.privacy.kinds.category import ChoiceForm
+from stream_app.privacy.kinds.counts import LARGEST_COUNT, CountsForm
+from stream_app.privacy.kinds.number import NumberForm
 from stream_app.privacy.kinds.sums import LARGEST_ITEM, middle, reach
 from stream_app.privacy.parameters import MOST_OPEN_CELLS, CollectForm, KellarisForm, ParametersForm, SamplingForm
-from stream_app.privacy.value_forms import ChoiceForm, CountsForm, NumberForm
 from stream_app.privacy.values import NANO, Raw, RawCells
 
 Addition = tuple[int, int]

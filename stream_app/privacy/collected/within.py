@@ -7,9 +7,10 @@ from math import isfinite
 from typing import Final, Literal
 
 from stream_app.privacy.kinds import Kind, Number, UnitStatistic
-from stream_app.privacy.kinds.kind_form import takes_substitute
+from stream_app.privacy.kinds.category import CategoryForm
+from stream_app.privacy.kinds.kind_form import of_one
+from stream_app.privacy.kinds.number import NumberForm
 from stream_app.privacy.parameters import KellarisForm, ParametersForm
-from stream_app.privacy.value_forms import CategoryForm, NumberForm
 from stream_app.privacy.values import Raw, RawCells, is_number
 
 Aggregate = Literal["last", "sum", "mean", "max"]
@@ -148,7 +149,7 @@ def _absent_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[st
                 "protection.absent",
                 ("a private dissimilarity has a cost at each processed step; use a value, or dissimilarity released"),
             )
-    elif kind is not None and not takes_substitute(kind):
+    elif kind is not None and not of_one(kind).takes_substitute:
         message = (
             "a value does not hide presence if two values are not always neighbours (counts, location, number with a "
             'sensitivity below its range); use "approximated", or omit it'

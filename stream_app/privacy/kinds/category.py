@@ -7,8 +7,11 @@ FOCS 2007).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp, log1p
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, Literal
 
+from pydantic import Field, StrictBool, StrictStr
+
+from stream_app.privacy.kinds.form import MOST_KEYS, Form, KindFault, Text, twice
 from stream_app.privacy.noise.mechanisms import chosen, randomized_response, truth_probability
 from stream_app.privacy.noise.moments import Noise
 from stream_app.privacy.noise.randomness import BitStream
@@ -16,6 +19,37 @@ from stream_app.privacy.values import NANO, LevelState, Raw, RawCells, ReleasedC
 
 SMALLEST_BELIEF: Final = 0.001
 CLOSE: Final = 1e-12  # relative size of a Newton step below which the root is found
+
+MOST_CATEGORIES: Final = 4096
+
+
+class CategoryForm(Form):
+    """Form of value kind category."""
+
+    kind: Literal["category"]
+    categories: Annotated[tuple[StrictBool | Text, ...], Field(min_length=2, max_length=MOST_CATEGORIES)]
+    clamp: StrictBool = True
+    invalid: StrictBool | StrictStr = "reject"
+    statistic: Literal["histogram"] | None = None
+
+    def declared(self) -> "Category | KindFault":
+        """Return the kind, or the fault of a category."""
+        if len(set(self.categories)) != len(self.categories):
+            return twice("categories")
+        if "reject" in self.categories and "invalid" in self.model_fields_set and self.invalid == "reject":
+            return KindFault("invalid", '"reject" is a category here and would not be substituted; omit `invalid`')
+        return Category(self.categories, self.clamp)
+
+
+class ChoiceForm(Form):
+    """Form of value kind choice."""
+
+    kind: Literal["choice"]
+    items: Annotated[tuple[Text, ...], Field(min_length=2, max_length=MOST_KEYS)]
+
+    def declared(self) -> "Choice | KindFault":
+        """Return the kind, or the fault of an item that is listed twice."""
+        return Choice(self.items) if len(set(self.items)) == len(self.items) else twice("items")
 
 
 class _Answer:
@@ -39,6 +73,14 @@ class _Answer:
         """Return 0 for equal answers and 1 for different ones."""
         return float(raw != published)
 
+    @property
+    def adjacent(self) -> None:
+        """Return None: no two answers are closer than others."""
+
+    def is_outside(self, _value: object) -> bool:
+        """Return False: there is no range."""
+        return False
+
     def noises(self, _spend_nano: int, *_: int | None) -> dict[str, Noise]:
         """Return nothing: the noise of a category depends on the truth, and a choice has no noise of its own."""
         return {}
@@ -54,6 +96,7 @@ class Category(_Answer):
     width: ClassVar[int] = 1
     error_unit: ClassVar[str] = "probability of a wrong category"
     largest_change: ClassVar[None] = None
+    takes_substitute: ClassVar[bool] = True  # any two categories are neighbours
     _cells: Mapping[str | bool | None, RawCells] = field(init=False, repr=False, compare=False)
     _longest: int = field(init=False, repr=False, compare=False)  # characters
 
@@ -138,6 +181,17 @@ class Category(_Answer):
         """Return the probability of a wrong category."""
         return 1.0 - truth_probability(spend_nano, len(self.categories))
 
+    def keeps(self, former: object) -> bool:
+        """Return whether all values that were neighbours under ``former`` still are."""
+        if not isinstance(former, Category):
+            return False
+        return self.substitute is not None or set(former.categories) <= set(self.categories)
+
+    @property
+    def extremes(self) -> tuple[Any, Any]:
+        """Return two raw neighbours."""
+        return self.categories[0], self.categories[1]
+
 
 @dataclass(frozen=True, slots=True)
 class Choice(_Answer):
@@ -150,6 +204,7 @@ class Choice(_Answer):
     replace: bool = True
     clamped: bool = True
     substitute: RawCells | None = None
+    takes_substitute: ClassVar[bool] = False  # the number of contributors is not hidden
     error_unit: ClassVar[str] = "number of items by which the drawn choice may fall short of the most frequent one"
     _cells: Mapping[str, int] = field(init=False, repr=False, compare=False)
 
@@ -212,6 +267,16 @@ class Choice(_Answer):
         while (step := (found - target * exp(-found)) / (found + 1)) > found * CLOSE:
             found -= step
         return found / (spend_nano / NANO / self.largest_change)
+
+    def keeps(self, former: object) -> bool:
+        """Return whether all items that were valid under ``former`` still are."""
+        # A removed item is visibly invalid.
+        return isinstance(former, Choice) and set(former.items) <= set(self.items)
+
+    @property
+    def extremes(self) -> tuple[Any, Any]:
+        """Return two raw neighbours."""
+        return self.items[0], self.items[1]
 
     @property
     def width(self) -> int:

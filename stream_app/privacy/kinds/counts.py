@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import fsum
 from statistics import median
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, StrictBool, StrictInt
 
 from stream_app.privacy.kinds.axis import Axis
+from stream_app.privacy.kinds.form import MOST_KEYS, Form, KindFault, Text, twice
 from stream_app.privacy.noise.law import mean_noise
 from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.noise.moments import Noise, noise_of
@@ -22,6 +25,22 @@ COUNTS_POWERS = (4, 3, 2, 1, 0)
 INTEGERS = Axis(Fraction(1), 0, 0)
 
 
+class CountsForm(Form):
+    """Form of value kind counts."""
+
+    kind: Literal["counts"]
+    keys: Annotated[tuple[Text, ...], Field(min_length=1, max_length=MOST_KEYS)]
+    sensitivity: Annotated[StrictInt, Field(ge=1, le=2**53 - 1)] = 1
+    clamp: StrictBool = True
+    invalid: dict[str, StrictInt] | Literal["reject"] = "reject"
+
+    def declared(self) -> "Counts | KindFault":
+        """Return the kind, or the fault of a key that is listed twice."""
+        if len(set(self.keys)) != len(self.keys):
+            return twice("keys")
+        return Counts(self.keys, self.sensitivity, self.clamp)
+
+
 @dataclass(frozen=True, slots=True)
 class Counts:
     """Non-negative integers under fixed, public keys; neighbours' L1 distance is at most ``sensitivity``."""
@@ -31,6 +50,7 @@ class Counts:
     clamped: bool = True
     substitute: RawCells | None = None
     error_unit: ClassVar[str] = "items a cell"
+    takes_substitute: ClassVar[bool] = False  # not any two tables are neighbours
 
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the counts in the order of the keys, missing ones as 0; the substitute or None if invalid."""
@@ -150,3 +170,24 @@ class Counts:
     ) -> dict[str, Noise]:
         """Return the law of the noise in each count, by key."""
         return dict.fromkeys(self.keys, noise_of(self.sensitivity, spend_nano, intrusion_nano, looks))
+
+    def keeps(self, former: object) -> bool:
+        """Return whether all values that were neighbours under ``former`` still are."""
+        # A removed key makes its tables invalid, which is visible, because counts take no substitute.
+        if not isinstance(former, Counts):
+            return False
+        return self.sensitivity >= former.sensitivity and set(former.keys) <= set(self.keys)
+
+    @property
+    def extremes(self) -> tuple[Any, Any]:
+        """Return two raw neighbours that are as far apart as the guarantee covers."""
+        return {self.keys[0]: 0}, {self.keys[0]: self.sensitivity}
+
+    def is_outside(self, _value: object) -> bool:
+        """Return False: a count has no upper limit."""
+        return False
+
+    @property
+    def adjacent(self) -> tuple[Any, Any]:
+        """Return two raw values that differ by one item."""
+        return {self.keys[0]: 0}, {self.keys[0]: 1}

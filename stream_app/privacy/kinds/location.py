@@ -4,30 +4,96 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import cos, degrees, exp, fsum, hypot, isfinite, nan, radians
-from typing import Any, ClassVar, Final
+from math import ceil, cos, exp, hypot, isfinite, nan, radians
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+from pydantic import Field, StrictBool
 
 from stream_app.privacy.kinds.axis import Axis, saturated
+from stream_app.privacy.kinds.form import Double, Form, KindFault
+from stream_app.privacy.kinds.sphere import (
+    DEGREES,
+    EARTH_RADIUS_METRES,
+    PI,
+    PROJECTION,
+    cosine,
+    geometric_median,
+    projects,
+)
 from stream_app.privacy.noise.mechanisms import planar_laplace
 from stream_app.privacy.noise.moments import FINE, NEGLIGIBLE, Noise, planar
 from stream_app.privacy.noise.randomness import BitStream
-from stream_app.privacy.values import NANO, LevelState, Raw, RawCells, ReleasedCells, is_number
+from stream_app.privacy.values import NANO, LevelState, Raw, RawCells, ReleasedCells, exact, is_number
 
-EARTH_RADIUS_METRES = Fraction(63_710_088, 10)
-"""Mean radius R1 of the Earth (IUGG); distances in the guarantee are on this sphere."""
 DEGREE_DECIMALS = 10**7
 """Degrees are published with 7 decimals, about 1 cm."""
-DEGREES = 180
 ROOT_TWO = Fraction(141421356237309504881, 10**20)
 """sqrt(2) rounded up, so that the rate is rounded down."""
-PROJECTION = Fraction(1005, 1000)
-"""Upper bound on how much the plane stretches distances within the bounds; the policy checks it."""
 LOCATION_POWERS: Final = (3, 2, 1, 0)
 """Powers of 1/64 by which the filter's models differ in how fast the level may move."""
-ROUNDED_METRES: Final = 0.01
-"""Metres within which distances are rounded off, so that the search for a median cannot get stuck at a position."""
-SETTLED: Final = 1e-12  # radians, a few micrometres: a search that moves less has ended
-MOST_ROUNDS: Final = 1_000
+INWARD: Final = 1 - 1e-9
+"""Keeps a displacement within the radius despite any rounding of doubles."""
+
+
+class BoundsForm(Form):
+    """A bounding box in degrees."""
+
+    south: Annotated[Double, Field(ge=-85, le=85)]
+    west: Annotated[Double, Field(ge=-180, le=180)]
+    north: Annotated[Double, Field(ge=-85, le=85)]
+    east: Annotated[Double, Field(ge=-180, le=180)]
+
+
+class LocationForm(Form):
+    """Form of value kind location."""
+
+    kind: Literal["location"]
+    # At least a millimetre: the filter squares it, and a square that underflows would cause a division by zero.
+    radius: Annotated[Double, Field(ge=0.001, le=20_100_000)]
+    # Below 0.1 m, the 7 decimals of a published degree could not identify the lattice point.
+    resolution: Annotated[Double, Field(ge=0.1, le=20_100_000)]
+    bounds: BoundsForm
+    clamp: StrictBool = True
+    invalid: dict[str, Double] | Literal["reject"] = "reject"
+
+    def declared(self) -> "Location | KindFault":
+        """Return the kind, or the fault of its bounds or its lattice."""
+        bounds = self.bounds
+        if bounds.south >= bounds.north:
+            return KindFault("bounds", "south must be below north")
+        if bounds.west >= bounds.east:
+            return KindFault("bounds", "west must be below east; a box across the date line needs two series")
+        south, north, west, east = (exact(edge) for edge in (bounds.south, bounds.north, bounds.west, bounds.east))
+        if not projects(max(north - south, east - west)):
+            message = (
+                "the planar projection would stretch distances by more than 0.5 %; use bounds of at most 19 degrees "
+                "per side"
+            )
+            return KindFault("bounds", message)
+        resolution, radius = exact(self.resolution), exact(self.radius)
+        # cos and pi are rounded once to doubles: libm's results differ between machines, and the lattice must not.
+        metres = EARTH_RADIUS_METRES * Fraction(float(PI)) / DEGREES
+        shrink = Fraction(float(cosine(max(abs(north), abs(south)))))
+        latitude = _axis(south, north, metres / resolution)
+        longitude = _axis(west, east, metres * shrink / resolution)
+        if latitude.high <= latitude.low or longitude.high <= longitude.low:
+            return KindFault(
+                "resolution", "the bounds must contain at least two lattice points per side; use a finer resolution"
+            )
+        return Location(
+            longitude=longitude,
+            latitude=latitude,
+            plane=Axis(1 / resolution, 0, 0),
+            east=(float(bounds.west), float(bounds.east)),
+            north=(float(bounds.south), float(bounds.north)),
+            radius=radius,
+            rate_per_nano=resolution / (NANO * (PROJECTION * radius + ROOT_TWO * resolution)),
+            clamped=self.clamp,
+        )
+
+
+def _axis(low: Fraction, high: Fraction, cells_per_degree: Fraction) -> Axis:
+    return Axis(cells_per_degree, ceil(low * cells_per_degree), high * cells_per_degree // 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +115,8 @@ class Location:
     substitute: RawCells | None = None
     width: ClassVar[int] = 2
     error_unit: ClassVar[str] = "metres"
+    takes_substitute: ClassVar[bool] = False  # not any two positions are neighbours
+    adjacent: ClassVar[None] = None
 
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the lattice point of a position, clamped to the bounds; the substitute or None if invalid."""
@@ -157,23 +225,8 @@ class Location:
         return {"latitude": sum(self.north) / 2, "longitude": sum(self.east) / 2}
 
     def best_constant(self, raws: Sequence[Any]) -> dict[str, float]:
-        """Return the position with the smallest mean distance, known only in hindsight, accurate to a thousandth.
-
-        It is the geometric median (Weiszfeld 1937, from the mean).
-        """
-        places = [(radians(raw["latitude"]), radians(raw["longitude"])) for raw in raws]
-        points = [(north, east, cos(north)) for north, east in places]
-        north, east = (fsum(part) / len(places) for part in zip(*places, strict=True))
-        rounded = ROUNDED_METRES / float(EARTH_RADIUS_METRES)
-        for _ in range(MOST_ROUNDS):
-            pulls = [1 / hypot(north - y, (east - x) * wide, rounded) for y, x, wide in points]
-            before = north, east
-            north = fsum(pull * y for pull, (y, _, _) in zip(pulls, points, strict=True)) / fsum(pulls)
-            easts = [pull * wide * wide for pull, (_, _, wide) in zip(pulls, points, strict=True)]
-            east = fsum(pull * x for pull, (_, x, _) in zip(easts, points, strict=True)) / fsum(easts)
-            if hypot(north - before[0], east - before[1]) < SETTLED:
-                break
-        return {"latitude": degrees(north), "longitude": degrees(east)}
+        """Return the position with the smallest mean distance, known only in hindsight, accurate to a thousandth."""
+        return geometric_median(raws)
 
     def error(self, raw: Any, published: Any) -> float:
         """Return the metres between two positions, on the plane tangent to the sphere at the raw one."""
@@ -189,6 +242,32 @@ class Location:
         """Return the law of the noise in latitude and longitude, in degrees."""
         noise = planar(float(self.rate_per_nano * spend_nano))
         return {"latitude": self.latitude.noise(noise), "longitude": self.longitude.noise(noise)}
+
+    def keeps(self, former: object) -> bool:
+        """Return whether all values that were neighbours under ``former`` still are."""
+        if not isinstance(former, Location):
+            return False
+        edges = zip((self.east, self.north), (former.east, former.north), strict=True)
+        wide = all(low <= former_low and high >= former_high for (low, high), (former_low, former_high) in edges)
+        return wide and self.radius >= former.radius
+
+    @property
+    def extremes(self) -> tuple[Any, Any]:
+        """Return the south-west corner of the bounds, and a point within its radius, due north or east."""
+        (west, east), (south, north) = self.east, self.north
+        arc = float(self.radius / EARTH_RADIUS_METRES) * DEGREES / float(PI) * INWARD  # degrees of a great circle
+        shrink = float(cosine(exact(south)))
+        up, right = min(arc, north - south), min(arc / shrink, east - west)
+        corner = {"latitude": south, "longitude": west}
+        if up >= right * shrink:
+            return corner, {"latitude": south + up, "longitude": west}
+        return corner, {"latitude": south, "longitude": west + right}
+
+    def is_outside(self, value: object) -> bool:
+        """Return whether a raw value is clamped to the bounds."""
+        found = value if isinstance(value, dict) else {}
+        degrees = ((found.get("longitude"), self.east), (found.get("latitude"), self.north))
+        return any(is_number(one) and not low <= one <= high for one, (low, high) in degrees)
 
 
 @lru_cache(maxsize=4096)

@@ -2,25 +2,74 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import lru_cache
-from math import isfinite, nan
+from itertools import pairwise
+from math import ceil, isfinite, nan
 from statistics import median
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field, StrictBool, StrictInt, field_validator
 
 from stream_app.privacy.amounts import Doubles, Flag, Ints, Real, cheapest, least, most, root, where
 from stream_app.privacy.kinds.axis import Axis, saturated
+from stream_app.privacy.kinds.form import Double, KindFault, RangeForm, grid_of
 from stream_app.privacy.noise.law import mean_noise
 from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.noise.moments import Noise, noise_of
 from stream_app.privacy.noise.randomness import BitStream
-from stream_app.privacy.values import NANO, LevelState, Raw, RawCells, ReleasedCells, is_number
+from stream_app.privacy.values import NANO, LevelState, Raw, RawCells, ReleasedCells, exact, is_number
 
 NUMBER_POWERS = (3, 2, 1, 0)
 """Powers of 1/64 by which the filter's models differ in how fast the level may move."""
 NUMBER_WIDTH = 3 * len(NUMBER_POWERS)
+
+MOST_EDGES = 63
+"""The maximum number of edges in a histogram: 64 bins."""
+MOST_TRANSITIONS = 256
+"""The maximum number of transitions of local time, stored in every policy entry.
+
+Twenty years of a zone with four transitions a year need 80.
+"""
+LARGEST_LOCAL_OFFSET_MS = 24 * 3_600_000
+"""No zone's UTC offset is this large."""
+
+Transition = tuple[
+    Annotated[StrictInt, Field(ge=0, le=2**53 - 1)],
+    Annotated[StrictInt, Field(ge=-LARGEST_LOCAL_OFFSET_MS, le=LARGEST_LOCAL_OFFSET_MS)],
+]
+"""A time in ms, and the offset of local time from UTC in ms from that time on."""
+
+
+class NumberForm(RangeForm):
+    """Form of value kind number; the members from `statistic` on are for steps of units."""
+
+    kind: Literal["number"]
+    sensitivity: Annotated[Double, Field(gt=0)] | None = None
+    clamp: StrictBool = True
+    invalid: Double | Literal["reject"] = "reject"
+    statistic: Literal["mean", "sum", "share", "histogram"] | None = None
+    start: Annotated[Double | None, Field(alias="from")] = None
+    to: Double | None = None
+    edges: Annotated[tuple[Double, ...], Field(min_length=1, max_length=MOST_EDGES)] | None = None
+    by: Literal["hour", "weekday", "hour-of-week"] | None = None
+    transitions: Annotated[tuple[Transition, ...], Field(min_length=1, max_length=MOST_TRANSITIONS)] | None = None
+
+    @field_validator("transitions")
+    @classmethod
+    def _ascending(cls, transitions: tuple[Transition, ...] | None) -> tuple[Transition, ...] | None:
+        for number, ((before, _), (after, _)) in enumerate(pairwise(transitions or ()), 2):
+            if before >= after:
+                raise ValueError(f"times must be strictly ascending; number {number} is {after}, after {before}")
+        return transitions
+
+    def declared(self) -> "Number | KindFault":
+        """Return the kind, or the fault of its grid."""
+        axis = grid_of(self)
+        if isinstance(axis, KindFault):
+            return axis
+        cells = axis.high - axis.low
+        wanted = cells if self.sensitivity is None else ceil(exact(self.sensitivity) / exact(self.resolution))
+        return Number(axis, min(cells, wanted), float(self.lower), float(self.upper), self.clamp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +219,37 @@ class Number:
         """Return the law of the noise; its part is ""."""
         return {"": self.axis.noise(noise_of(self.sensitivity, spend_nano))}
 
+    @property
+    def takes_substitute(self) -> bool:
+        """Return whether any two values are neighbours, so that a substitute can hide an invalid one."""
+        return self.sensitivity >= self.axis.high - self.axis.low
 
-@lru_cache(maxsize=1024)
-def number_axis(lower: Fraction, upper: Fraction, resolution: Fraction) -> Axis:
-    """Return the axis of the grid points within ``lower .. upper``, shared by all policies with this grid."""
-    return Axis(1 / resolution, -((-lower) // resolution), upper // resolution)
+    def keeps(self, former: object) -> bool:
+        """Return whether all values that were neighbours under ``former`` still are."""
+        if not isinstance(former, Number) or self.takes_substitute:
+            return isinstance(former, Number)
+        same = (self.lower, self.upper, self.axis) == (former.lower, former.upper, former.axis)
+        return same and self.sensitivity >= former.sensitivity
+
+    @property
+    def beyond(self) -> tuple[float, float]:
+        """Return a number below the range, and one above it."""
+        width = self.upper - self.lower
+        return self.lower - width, self.upper + width
+
+    @property
+    def extremes(self) -> tuple[float, float]:
+        """Return two raw neighbours, as far apart as the guarantee covers; outside the range if it clamps them."""
+        low = self.axis.low
+        return (
+            self.beyond if self.takes_substitute else (self.axis.double(low), self.axis.double(low + self.sensitivity))
+        )
+
+    @property
+    def adjacent(self) -> tuple[float, float]:
+        """Return two raw values whose cells are adjacent."""
+        return self.axis.double(self.axis.low), self.axis.double(self.axis.low + 1)
+
+    def is_outside(self, value: object) -> bool:
+        """Return whether a raw value is clamped to the range."""
+        return is_number(value) and isfinite(value) and not self.lower <= value <= self.upper

@@ -33,6 +33,12 @@ class OfItems:
 
     item: Number
     error_unit: ClassVar[str] = "in the value's unit, divided by the number of items"
+    takes_substitute: ClassVar[bool] = False
+
+    def keeps(self, former: object) -> bool:
+        """Return whether all items that were neighbours under ``former`` still are."""
+        # Any two items are neighbours whatever the range, or participation is hidden.
+        return isinstance(former, OfItems)
 
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the cell of one raw item, or None if the item is not a finite number."""

@@ -9,13 +9,42 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import fsum
 from statistics import median
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
+from pydantic import Field, StrictBool
+
+from stream_app.privacy.kinds.form import Double, Form, KindFault, RangeForm, Text, grid_of
 from stream_app.privacy.kinds.number import NUMBER_WIDTH, Number
 from stream_app.privacy.noise.law import mean_noise
 from stream_app.privacy.noise.moments import Noise
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import NANO, LevelState, Raw, RawCells, ReleasedCells
+
+MOST_PARTS = 64
+"""The maximum number of parts in a vector; each then has a 64th of the budget."""
+
+
+class VectorForm(Form):
+    """Form of value kind vector."""
+
+    kind: Literal["vector"]
+    parts: Annotated[dict[Text, RangeForm], Field(min_length=1, max_length=MOST_PARTS)]
+    clamp: StrictBool = True
+    invalid: dict[str, Double] | Literal["reject"] = "reject"
+
+    def declared(self) -> "Vector | KindFault":
+        """Return the kind, or the fault of a part's grid."""
+        # Sorted by name: members of a JSON object have no order, and rewriting a record may move them.
+        names = tuple(sorted(self.parts))
+        parts: list[Number] = []
+        for name in names:
+            part = self.parts[name]
+            axis = grid_of(part)
+            if isinstance(axis, KindFault):
+                return KindFault(f"parts.{name}.{axis.member}", axis.message)
+            sensitivity = len(names) * (axis.high - axis.low)
+            parts.append(Number(axis, sensitivity, float(part.lower), float(part.upper), self.clamp))
+        return Vector(names, tuple(parts), self.clamp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +60,7 @@ class Vector:
     clamped: bool = True
     substitute: RawCells | None = None
     error_unit: ClassVar[str] = "as a share of a part's range"
+    takes_substitute: ClassVar[bool] = True  # any two vectors are neighbours
 
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the cells of all parts, each clamped to its range; the substitute or None if invalid."""
@@ -137,6 +167,30 @@ class Vector:
         """Return the law of the noise in each part, by name."""
         parts = zip(self.names, self.parts, strict=True)
         return {name: noise for name, part in parts for noise in part.noises(spend_nano).values()}
+
+    def keeps(self, former: object) -> bool:
+        """Return whether all values that were neighbours under ``former`` still are."""
+        # Any two valid vectors are neighbours; if names change, all old vectors become invalid.
+        return isinstance(former, Vector)
+
+    @property
+    def extremes(self) -> tuple[Any, Any]:
+        """Return two raw neighbours that are as far apart as the guarantee covers, in all parts."""
+        return self._named([part.extremes for part in self.parts])
+
+    @property
+    def adjacent(self) -> tuple[Any, Any]:
+        """Return two raw values whose cells are adjacent in all parts."""
+        return self._named([part.adjacent for part in self.parts])
+
+    def _named(self, ends: Sequence[tuple[float, float]]) -> tuple[Any, Any]:
+        near, far = (dict(zip(self.names, side, strict=True)) for side in zip(*ends, strict=True))
+        return near, far
+
+    def is_outside(self, value: object) -> bool:
+        """Return whether a part of a raw value is clamped to its range."""
+        parts = value if isinstance(value, dict) else {}
+        return any(part.is_outside(parts.get(name)) for name, part in zip(self.names, self.parts, strict=True))
 
     @property
     def _ranges(self) -> list[float]:

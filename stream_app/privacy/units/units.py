@@ -23,6 +23,8 @@ from stream_app.privacy.kinds import (
 )
 from stream_app.privacy.kinds.axis import Axis
 from stream_app.privacy.kinds.bins import named
+from stream_app.privacy.kinds.category import CategoryForm
+from stream_app.privacy.kinds.number import NumberForm
 from stream_app.privacy.kinds.sums import LARGEST_ITEM
 from stream_app.privacy.landmarks import Grid
 from stream_app.privacy.parameters import (
@@ -33,7 +35,6 @@ from stream_app.privacy.parameters import (
     ProtectionForm,
     SkipForm,
 )
-from stream_app.privacy.value_forms import CategoryForm, NumberForm
 
 MOST_OPEN_UNITS: Final = 65_536
 """The maximum number of units in all open steps of a series, 16 bytes each."""

@@ -8,7 +8,8 @@ import pytest
 from scipy.optimize import minimize
 
 from stream_app.privacy.kinds import Item, item_of
-from stream_app.privacy.kinds.kind_form import KindFault, kind_of
+from stream_app.privacy.kinds.form import KindFault
+from stream_app.privacy.kinds.kind_form import kind_of
 from stream_app.privacy.parameters import ParametersForm
 from tests.run import KINDS, VECTOR
 
