@@ -1,7 +1,7 @@
-"""Records with which a series or a person starts over in other topics, and why each may be refused.
+"""Records that let a series or a person start over in other topics, and why each may be refused.
 
 A worker rejects records one by one. If it rejected one record of a series, the series would start over with only the
-others. So `faults` processes all records in memory first, as a worker would.
+other records. So `faults` first processes all records in memory, as a worker would.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,7 +30,7 @@ OF_STATISTICS: Final = frozenset({"statistic", "from", "to", "edges", "by", "tra
 
 
 def renewed(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Return whether ``after`` renews ``before``: equal except for landmarks and bounds that have passed."""
+    """Return whether ``after`` renews ``before``: they are equal except for landmarks and bounds that have passed."""
     old, new = before.get("renew") or [], after.get("renew") or []
     return len(new) < len(old) and new == old[len(old) - len(new) :] and _lasting(before) == _lasting(after)
 
@@ -41,7 +41,7 @@ def _lasting(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def united(spans: list[Any], protection: Mapping[str, Any], begin_ms: int) -> list[Any]:
-    """Return the landmarks from ``begin_ms`` on, each step once, in the shortest form of a record.
+    """Return the landmarks from ``begin_ms`` on in the shortest form of a record, with each step listed once.
 
     Under a protection with units, the landmarks are units.
     """
@@ -53,7 +53,7 @@ def united(spans: list[Any], protection: Mapping[str, Any], begin_ms: int) -> li
 
 
 def adoptable(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters without a substitute that hides nothing; policies with one are not adopted."""
+    """Return the parameters without any substitute that hides nothing, because a policy with one is not adopted."""
     value = parameters["value"]
     if "invalid" in value:
         try:
@@ -69,7 +69,7 @@ Record = dict[str, Any]
 
 
 class RemainingBudget(NamedTuple):
-    """The remaining budget of one series, and the records with which it starts over."""
+    """The remaining budget of one series, and the records that let it start over."""
 
     series: str
     records: tuple[Record, ...]  # in sending order; empty if the series gets nothing
@@ -78,10 +78,10 @@ class RemainingBudget(NamedTuple):
     why: str  # why there are no records, or further conditions
     by_hand: bool  # whether its records must come from someone who knows more than the ledger
     together_nano: int
-    """The possible loss between histories that differ before and after the move, as each policy allows.
+    """The possible loss between histories that differ both before and after the move, as each policy allows.
 
-    At levels ``event`` and ``w-event`` it can exceed the lifetime and a person's limit. Those bound the loss between
-    histories that differ in one event or window over both sides.
+    At levels ``event`` and ``w-event`` it can exceed the lifetime and a person's limit. Those limits apply to histories
+    that differ in one event or window across both sides.
     """
 
     def __str__(self) -> str:
@@ -97,8 +97,8 @@ class RemainingBudget(NamedTuple):
 def of_view(found: RemainingBudget, used_nano: int, lifetime_nano: int) -> RemainingBudget:
     """Return the remaining budget of a view that has used ``used_nano``.
 
-    It has no records, because they would turn the view into an ordinary series. Without a fence, steps of the view may
-    be processed again, so used and remaining budget add up at every level.
+    The result has no records, because records would turn the view into an ordinary series. Without a fence, steps of
+    the view may be processed again, so the used and the remaining budget are added at every level.
     """
     left_nano = max(0, min(found.epsilon_nano, lifetime_nano - used_nano))
     why = (
@@ -159,8 +159,8 @@ _SECRET = bytes(32)  # replaces the new key: no noise is drawn
 def faults(found: Iterable[RemainingBudget], limits: Limits, now_ms: int) -> Iterator[str]:
     """For each series, yield a message about the first record that would not be accepted as intended.
 
-    It has the reason and the remedy. ``limits`` are the limits of the receiving workers; ``now_ms`` is when the broker
-    would append the records.
+    The message gives the reason and the remedy. ``limits`` are those of the receiving workers, and ``now_ms`` is when
+    the broker would append the records.
     """
     context, collection = Context(KeyRing("", 0, _SECRET), limits=limits), Collection(_SECRET)
     members: dict[str, Member] = {}
@@ -193,7 +193,7 @@ def _name(record: Record) -> str:
 
 
 def _refused(reason: Reason, record: Record, limits: Limits) -> str:
-    """Return the reason and the remedy: a change of configuration if needed, else that of the reason."""
+    """Return the reason and the remedy: a configuration change if one is needed, else the reason's own remedy."""
     remedy = REASONS[reason].remedy
     if reason == "future":
         after_ms = record["timestamp"] - (limits.max_future_ms or 0)

@@ -1,9 +1,9 @@
-"""Composition: the joint loss of several series or steps, by theorems with their conditions.
+"""Composition: the joint loss of several series or steps, by theorems and under their conditions.
 
-Epsilons and losses must be finite and at least 0; anything else raises `EpsilonError`. Mechanisms have independent
-randomness, and each is chosen from earlier releases and public facts alone. The loss of a series holds for a change
-that its guarantee covers (landmarks and one other step) and says nothing about larger changes: a value that is constant
-over all steps changes at all of them.
+Epsilons and losses must be finite and at least 0; anything else raises `EpsilonError`. Each mechanism has independent
+randomness and is chosen from earlier releases and public facts alone. The loss of a series holds for a change that its
+guarantee covers (landmarks and one other step) and says nothing about larger changes: a value that is constant over all
+steps changes at all of them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,11 +18,11 @@ from stream_app.loss.temporal import TemporalLoss, checked
 
 
 class CompositionLaw(NamedTuple):
-    """A composition rule: a "bound" holds for any two inputs that `domain` allows, an "estimate" may not.
+    """A composition rule: a "bound" holds for any two inputs that `domain` allows; an "estimate" may not hold.
 
-    The kind defines which values at a step are neighbours: any two of a range or of categories, but only positions
-    within the radius, or numbers within the sensitivity. Everything that `domain` does not allow to change is the same
-    in both inputs.
+    The kind defines which values at a step are neighbours: any two values of a range and any two categories, but only
+    positions within the radius or numbers within the sensitivity. Everything that `domain` does not allow to change is
+    the same in both inputs.
     """
 
     kind: Literal["bound", "estimate"]
@@ -47,7 +47,7 @@ OVER_SERIES: Final[Mapping[str, CompositionLaw]] = {
         "only the landmarks and at most one other step of each series of one person change, to neighbouring values",
     ),
 }
-"""Rules for whole series: each counts its landmarks and its worst other step in all policy versions.
+"""Rules for whole series: each series counts its landmarks and its worst other step in every policy version.
 
 A value that is constant over all steps changes at all of them. None of these rules is a bound for such a value;
 `sequential-steps` is.
@@ -85,7 +85,7 @@ class CompositionError(ValueError):
 
 
 def sequential(epsilons: Sequence[float]) -> float:
-    """Return the sum: a bound if everything that the epsilons cover changes (McSherry 2009, theorem 3)."""
+    """Return the sum, which is a bound if everything that the epsilons cover changes (McSherry 2009, theorem 3)."""
     checked(epsilons)
     return fsum(epsilons)
 
@@ -118,7 +118,7 @@ def parallel_members(losses: Mapping[str, float], member_of: Mapping[str, str]) 
 def discounted_exponentially(epsilons: Sequence[float], rate: float) -> float:
     """Return the sum of ``exp(-rate age) epsilon``, an estimate (Farokhi 2020).
 
-    The age counts the timestamps before the last one.
+    The age is how many timestamps an epsilon lies before the last one.
     """
     checked(epsilons)
     _check_rate(rate)
@@ -128,7 +128,7 @@ def discounted_exponentially(epsilons: Sequence[float], rate: float) -> float:
 def discounted_hyperbolically(epsilons: Sequence[float], rate: float) -> float:
     """Return the sum of ``epsilon / (1 + rate age)``, an estimate (Farokhi 2020).
 
-    The age counts the timestamps before the last one.
+    The age is how many timestamps an epsilon lies before the last one.
     """
     checked(epsilons)
     _check_rate(rate)
@@ -136,11 +136,11 @@ def discounted_hyperbolically(epsilons: Sequence[float], rate: float) -> float:
 
 
 def correlated(loss: TemporalLoss, epsilons: Sequence[float], last: int, count: int) -> float:
-    """Return the joint loss of ``count`` timestamps in a row up to ``last`` (Cao et al. 2018, theorem 4).
+    """Return the joint loss of ``count`` consecutive timestamps up to ``last`` (Cao et al. 2018, theorem 4).
 
     It is a bound for a Markov adversary. For one timestamp it is the temporal loss; for two, the backward loss of the
-    first plus the forward loss of the last; for more, the epsilons between them are added. ``loss`` is the temporal
-    loss of ``epsilons``.
+    first plus the forward loss of the last; for more, the epsilons between those two are also added. ``loss`` is the
+    temporal loss of ``epsilons``.
     """
     first = last - count + 1
     if len(loss.total) != len(epsilons):
@@ -155,7 +155,7 @@ def correlated(loss: TemporalLoss, epsilons: Sequence[float], last: int, count: 
 
 
 def _largest(losses: Mapping[str, float]) -> tuple[str | None, float]:
-    """Return the name with the largest loss (the first if several) and that loss; None without losses."""
+    """Return the name with the largest loss (the first if several tie) and that loss; without losses, None and 0."""
     name = max(sorted(losses), key=losses.__getitem__, default=None)
     return name, 0.0 if name is None else losses[name]
 
@@ -166,7 +166,7 @@ def _check_rate(rate: float) -> None:
 
 
 class Composition(NamedTuple):
-    """One composition: over all series, or over the steps of one (`series`)."""
+    """One composition: over all series, or over the steps of one series (`series`)."""
 
     name: str
     series: str | None
@@ -200,8 +200,8 @@ def over_series(name: str, losses: Iterable[SeriesLoss], member_of: Mapping[str,
 def over_steps(name: str, steps: SpentSteps, rate: float) -> Composition:
     """Compose the steps of one series by the theorem `name` of `OVER_STEPS`, except "correlated".
 
-    For theorems that discount, the weight of a step falls with its age at `rate`. Raises `CompositionError` for a rate
-    below 0.
+    In discounting theorems, the weight of a step falls with its age at the given `rate`. Raises `CompositionError` for
+    a rate below 0.
     """
     if name == "sequential-steps":
         return Composition(name, steps.series, sequential(steps.epsilons))

@@ -1,12 +1,12 @@
 """The remaining budget of each series in a ledger, as records for new topics: a fence, then a policy.
 
-The loss of a series over a period is the epsilon spent on landmarks plus the largest epsilon spent at another step;
-periods add up. Aborted entries count like the others, because anyone who reads uncommitted records has seen them, and a
-worker is bound by them. Two things would break the sum, and the new workers must refuse both: processing a step again,
-and registering a landmark for a step that the old ledger processed. So each series first gets a *fence*: a version that
-withholds a single step of one millisecond, at the end of the last processed step. It costs nothing. The version before
-the fence, under which nothing is processed, sets the total that all later versions may use. Each version is harmless if
-no other one is accepted.
+The loss of a series over a period is the epsilon spent on landmarks plus the largest epsilon spent at another step; the
+losses of periods add up. Aborted entries count like the others, because anyone who reads uncommitted records has seen
+them, and a worker is bound by them. Two things would break the sum, and the new workers must refuse both: processing a
+step again, and registering a landmark for a step that the old ledger processed. So each series first gets a *fence*: a
+version that withholds a single step of one millisecond, at the end of the last processed step. It costs nothing. The
+version before the fence, under which nothing is processed, sets the total that all later versions may use. Each version
+is harmless even if no other version is accepted.
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ class Remains:
         self._found: dict[str, _SeriesSums] = {}
 
     def take(self, lines: list[bytes]) -> None:
-        """Process entries; raises `LeftError` if one is missing, unreadable, or conflicts with another."""
+        """Process entries; raises `LeftError` if one is missing, is unreadable, or conflicts with another."""
         for line in lines:
             if line.startswith(CLAIM) and is_claim(line):
                 continue
@@ -57,7 +57,7 @@ class Remains:
             self._found.setdefault(entry.series, _SeriesSums(self._lifetime)).take(entry)
 
     def left(self) -> Iterator[RemainingBudget]:
-        """Yield the limits of people, then the remaining budgets of series in order of appearance."""
+        """Yield the limits of people, then the remaining budget of each series in order of appearance."""
         series = [one.what_is_left(name) for name, one in self._found.items() if one.cap_nano is None]
         claims = {name: one.claim_nano for name, one in self._found.items()}
         caps = {chain: one.cap_nano for chain, one in self._found.items() if one.cap_nano is not None}
@@ -154,7 +154,7 @@ class _SeriesSums:
         self._closed, self._period, self._landmarks = self._closed + self._period, 0, 0
 
     def what_is_left(self, series: str) -> RemainingBudget:
-        """Return the remaining budget, or why there are no records."""
+        """Return the remaining budget, or the reason why there are no records."""
         try:
             found, used = self._left(series), self._closed + self._period
             return anew.of_view(found, used, self._lifetime or 0) if self._view else found
@@ -209,7 +209,7 @@ class _SeriesSums:
 
     @property
     def _each(self) -> str:
-        """Return in words what the whole remaining budget applies to."""
+        """A phrase that says what the whole remaining budget applies to."""
         if self._level == "landmark":
             waits = ", after a wait" * (self._window > 0 or self._unit > 0)
             return " beside each window" * (self._window > 0) + waits
@@ -218,12 +218,12 @@ class _SeriesSums:
 
     @property
     def _bounds(self) -> list[int]:
-        """The bounds of renewals after the start of the last processed step; earlier ones already took effect."""
+        """The renewal bounds after the start of the last processed step; earlier bounds already took effect."""
         decided_ms = -1 if self.end is None else self.end - self._step
         return [bound for bound in self._rules.get("renew") or [] if bound > decided_ms]
 
     def _refill(self, left: int, begin: int) -> None:
-        """Raise `_ByHand` if a series without budget can continue: after its next bound, or in its windows."""
+        """Raise `_ByHand` if a series without budget can continue after its next bound or in its windows."""
         if left > 0 and self._bounds:
             raise _ByHand(f"its budget is exhausted until {self._bounds[0]}, when it is renewed")
         spare = self._budget - self._landmarks
@@ -247,7 +247,7 @@ class _SeriesSums:
         return protection
 
     def _fence(self, series: str, cap_nano: int, at_ms: int) -> tuple[Record, ...]:
-        """Return two policy versions and the reading of the one step that the second withholds.
+        """Return two policy versions, and the reading of the only step that the second version withholds.
 
         No later version is accepted before this reading.
         """
@@ -276,7 +276,7 @@ class _SeriesSums:
 
 
 def _public(value: Record) -> object:
-    """Return a fixed value of a kind, independent of what was measured."""
+    """Return a fixed value of the given kind, independent of what was measured."""
     match value["kind"]:
         case "number":
             return value["lower"]

@@ -1,4 +1,4 @@
-"""Results beyond the audit, as text, members of the JSON report, and sections of the page."""
+"""Results that go beyond the audit: as text, as members of the JSON report, and as sections of the page."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Statement(NamedTuple):
-    """Losses under correlation and compositions, each list in the order of the requests."""
+    """Compositions and losses under correlation, each list in the order of the requests."""
 
     correlated_losses: Sequence[CorrelatedLoss]
     composed: Sequence[Composition]
@@ -45,7 +45,7 @@ class Statement(NamedTuple):
 
 
 def moment(time_ms: int) -> str:
-    """Return a time in words, in UTC."""
+    """Return a time in UTC as text."""
     return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
@@ -142,9 +142,9 @@ def _composed_part(statement: Statement) -> Section:
 
 
 NEAR: Final = 3.0
-"""Largest ratio of the sum over all steps to the largest estimate at which the sum is drawn.
+"""Largest ratio, between the sum over all steps and the largest estimate, at which the sum is still drawn.
 
-A larger sum is only given as a figure.
+A larger sum is only given as a number.
 """
 
 
@@ -167,7 +167,7 @@ def temporal(correlated: CorrelatedLoss, axes: "Axes") -> None:
 
 
 def landmark_loss(correlated: CorrelatedLoss, axes: "Axes") -> None:
-    """Draw the estimated loss of the landmarks with each step, and a bound: the sum over all steps."""
+    """Draw the estimated joint loss of the landmarks and each step, and a bound: the sum over all steps."""
     steps, losses = correlated.steps, correlated.landmark
     places = pictures.peaks(losses)
     estimate = [losses[at] for at in places]

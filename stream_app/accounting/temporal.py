@@ -10,11 +10,11 @@ from stream_app.loss.landmark import landmark_losses
 from stream_app.loss.temporal import Adversary, TemporalLoss
 
 MOST_STEPS: Final = 200_000
-"""Maximum steps from the first release to the last; a longer series is omitted, with the reason."""
+"""Maximum number of steps from the first release to the last; a longer series is omitted, with the reason."""
 
 
 class SpentSteps(NamedTuple):
-    """The epsilon of each step from the first to the last processed one; 0 without a noised release."""
+    """The epsilon of each step from the first processed one to the last; 0 for steps without a noised release."""
 
     series: str
     times_ms: range  # starts of the steps
@@ -29,7 +29,7 @@ class SpentSteps(NamedTuple):
 
     @property
     def landmarks(self) -> list[int]:
-        """The positions of the landmarks, from 0."""
+        """The positions of the landmarks, counted from 0."""
         return [place for place, landmark in enumerate(self.is_landmark) if landmark]
 
 
@@ -41,7 +41,7 @@ class LeftOut(NamedTuple):
 
 
 def steps_of(curve: Curve) -> SpentSteps | LeftOut:
-    """Return the steps of a series; a step processed under two policy versions counts both epsilons."""
+    """Return the steps of a series; a step processed under two policy versions counts the epsilon of both."""
     if not curve.times_ms:
         return LeftOut(curve.series, "nothing was decided")
     if curve.omitted:
@@ -76,7 +76,7 @@ def steps_of(curve: Curve) -> SpentSteps | LeftOut:
 
 
 class CorrelatedLoss(NamedTuple):
-    """The losses of one series against one adversary who knows a correlation; one value per step."""
+    """The losses of one series against one adversary who knows a correlation, with one value per step."""
 
     steps: SpentSteps
     source: str  # the file of the correlation

@@ -77,12 +77,12 @@ class Auditor:
         return bool(self._series) or self._claimed
 
     def pending(self) -> set[tuple[str, int]]:
-        """Return (series, timestamp in ms) of entries and releases still waiting for each other."""
+        """Return the (series, timestamp in ms) of entries and releases that still wait for each other."""
         return self._pairing.pending() if self._pairing is not None else set()
 
     @property
     def waiting(self) -> tuple[int, int]:
-        """The number of entries and of releases still waiting for their partner."""
+        """The numbers of entries and of releases still waiting for their partners."""
         return self._pairing.waiting if self._pairing is not None else (0, 0)
 
     @property
@@ -108,7 +108,7 @@ class Auditor:
             yield SeriesLoss(series.name, spent.budget_nano, spent.landmark_nano, spent.peak_nano, spent.closed_nano)
 
     def finish(self, judged: set[tuple[str, int]] | None = None) -> Report:
-        """Return the report; if given, `judged` limits which unpaired releases and entries are reported."""
+        """Return the report; `judged`, if given, limits which unpaired releases and entries are reported."""
         tally, pairing = self._tally, self._pairing
         largest, name = 0, ""
         keys: Counter[str] = Counter()
@@ -171,7 +171,7 @@ class Auditor:
             self._openings.keep(data, series)
 
     def _opens(self, data: bytes) -> bool:
-        """Try to accept an entry that opens a series as earlier ones did; return whether it was accepted."""
+        """Try to accept an entry that opens a series in the same way as earlier ones; return whether this succeeded."""
         opened = self._openings.open(data)
         if opened is None or opened[0] in self._series:
             return False
@@ -206,7 +206,7 @@ class Auditor:
     def _tell(
         self, entry: ReleaseEntry, terms: Terms | None, source_ms: int | None, books: Books | None = None
     ) -> None:
-        """Pass a release entry that has a place in a chain to the comparison with its release."""
+        """Pass on a release entry that has a place in a chain, to be compared with its release."""
         if self._pairing is not None:
             left_out = NO_LANDMARKS if books is None or books.terms.units is None else books.landmarks
             self._tally.add(*self._pairing.entry(CoveredEntry(entry, terms, source_ms, left_out)))

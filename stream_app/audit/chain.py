@@ -51,7 +51,7 @@ class Chain:
         del self.digests[: -WINDOW * DIGEST_BYTES]
 
     def epoch_of(self, key: str) -> int:
-        """Return the latest epoch of a key, or 0 if it was not seen yet."""
+        """Return the latest epoch of a key, or 0 if the key has not been seen yet."""
         if key == self.key:
             return self.epoch
         return self.former.get(key, 0) if self.former is not None else 0
@@ -63,7 +63,7 @@ class Chain:
 
 
 def digest_of(data: bytes) -> bytes:
-    """Return the BLAKE2b-256 digest of an entry's bytes before its `hash` member, which is its last."""
+    """Return the BLAKE2b-256 digest of an entry's bytes before `hash`, which is its last member."""
     return blake2b(data[:-TAIL_BYTES], digest_size=DIGEST_BYTES).digest()
 
 
@@ -109,7 +109,7 @@ def follow(chain: Chain, entry: Entry, digest: bytes) -> tuple[Place, tuple[Find
 
 
 def unproven(chain: Chain, series: str) -> tuple[Finding, ...]:
-    """Return a finding if a run of repeats of forgotten entries ended before one could be compared."""
+    """Return a finding if a run of repeats of forgotten entries ended before any of them could be compared."""
     if chain.old_repeat is None:
         return NO_FINDINGS
     sequence, _ = chain.old_repeat

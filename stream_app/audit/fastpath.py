@@ -65,7 +65,7 @@ class Openings:
         )
 
     def open(self, data: bytes) -> tuple[bytes, Series] | None:
-        """Return the prefix of the series' entries and its series if an entry with this text was kept."""
+        """Return the prefix of the series' entries and the series itself if an entry with this text was kept."""
         found = _OPENING.match(data)
         known = None if found is None else self._known.get(data[found.end() : _HASH_AT])
         if found is None or known is None:
@@ -101,7 +101,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - see above
     written: WrittenTexts,
     tell: Tell | None = None,
 ) -> int:
-    """Advance series over their entries from `lines[place]` on; return the index of the first other line.
+    """Advance series over their expected entries from `lines[place]` on; return the index of the first other line.
 
     That line needs the full check, and it has not changed any state. `known` maps the prefix of a series' entries to
     the series.

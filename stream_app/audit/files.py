@@ -73,14 +73,14 @@ class LineReader:
 
 
 def read_files(auditor: Auditor, ledger: Path, releases: Path | None, progress: Progress | None = None) -> int:
-    """Feed the files to `auditor` and return the number of ledger lines; raises what `read_lines` raises."""
+    """Feed the files to `auditor` and return the number of ledger lines; raises the same errors as `read_lines`."""
     sides = [(ledger, auditor.entries)]
     sides += [] if releases is None else [(releases, auditor.releases)]
     return _read(sides, progress)[0].count
 
 
 def read_lines(path: Path, feed: Feed, progress: Progress | None = None) -> None:
-    """Feed the lines of one file; raise `OSError` if it cannot be read, or `UncommittedError`."""
+    """Feed the lines of one file; raises `UncommittedError`, or `OSError` if the file cannot be read."""
     _read([(path, feed)], progress)
 
 
@@ -97,7 +97,7 @@ def _read(sides: Sequence[tuple[Path, Feed]], progress: Progress | None) -> list
 
 
 def read_records(path: Path, feed: Callable[[bytes], None]) -> None:
-    """Feed the lines of one file one by one; raises what `read_lines` raises."""
+    """Feed the lines of one file one by one; raises the same errors as `read_lines`."""
 
     def feed_each(records: Sequence[bytes]) -> None:
         for record in records:

@@ -11,11 +11,11 @@ LISTED: Final = 10_000  # findings, remarks and key changes listed in a report; 
 MOST_BROKEN: Final = 200_000  # up to this number, violated guarantees come after all other findings
 
 _Overspent = Literal["theorem", "lifetime", "claim", "member-cap", "cap-raised"]
-"""More was spent than the limit of a series or a person, or such a limit was raised."""
+"""More was spent than the limit of a series or a person allows, or such a limit was raised."""
 _Again = Literal["step-order", "conflicting-duplicate", "fork", "signed-twice"]
 """A step was published again, later or in another entry or chain, and the sums do not count it."""
 _Beside = Literal["view-landmarks", "view-protection"]
-"""A view spent on something that its base protects differently, so the sums do not match the base's."""
+"""A view spent on something that its base protects differently, so its sums do not match the base's."""
 _OfRecord = Literal["malformed-entry", "unknown-entry", "unknown-terms", "unlisted"]
 _OfChain = Literal["bad-hash", "broken-chain", "truncated", "gap", "out-of-order", "stale-duplicate", "epoch-backwards"]
 _OfPolicy = Literal["no-policy", "policy-version", "policy-landmarks", "after-close", "budget", "refused-landmark"]
@@ -131,7 +131,7 @@ _BROKEN: Final = frozenset((*get_args(_Overspent), *get_args(_Again), *get_args(
 def kind_of(code: Code) -> Kind:
     """Return whether a code means a violated guarantee or an integrity error.
 
-    *books*: a correct worker does not write this; the sums keep to the guarantee but do not prove that it was kept.
+    *books*: a correct worker never writes this; the sums stay within the guarantee but do not prove that it was kept.
     """
     return "promise" if code in _BROKEN else "books"
 
@@ -153,7 +153,7 @@ Told = TypeVar("Told")
 
 
 class BoundedList(Generic[Told]):
-    """Findings, remarks or key changes: counts all, lists the first `LISTED`, and passes each to `tell`."""
+    """A list of findings, remarks or key changes: counts all, lists the first `LISTED`, and passes each to `tell`."""
 
     def __init__(self, tell: Callable[[Told], None] | None = None) -> None:
         self._tell = tell

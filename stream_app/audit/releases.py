@@ -73,7 +73,7 @@ class _Series:
     points: Points | None = None  # of those terms
 
     def points_of(self, terms: Terms) -> Points:
-        """Return the points of the terms; they are computed once while the terms stay the same."""
+        """Return the points of the terms, which are computed only once as long as the terms stay the same."""
         if self.points is None or self.terms is not terms:
             self.terms, self.points = terms, points_under(terms)
         return self.points
@@ -91,18 +91,18 @@ class Pairing:
 
     @property
     def waiting(self) -> tuple[int, int]:
-        """The number of entries and the number of releases that wait for their partner."""
+        """The numbers of entries and of releases that wait for their partners."""
         return self._entries, self._releases
 
     def entry(self, covered: CoveredEntry) -> list[Finding]:
-        """Add a release entry; return the findings that are certain now."""
+        """Add a release entry; return the findings that are now certain."""
         series = self._of(covered.entry.series)
         series.entries.append(covered)
         self._entries += 1
         return self._join(series)
 
     def release(self, release: ReleaseRecord, data: bytes) -> list[Finding]:
-        """Add a release and its bytes; return the findings that are certain now."""
+        """Add a release and its bytes; return the findings that are now certain."""
         series = self._of(release.series)
         digest = blake2b(data, digest_size=DIGEST_BYTES).digest()
         if release.timestamp <= series.last:

@@ -70,7 +70,7 @@ class Series:
                 self.books.window.miss()
 
     def place(self, entry: Entry, digest: bytes) -> tuple[Place, tuple[Finding, ...]]:
-        """Locate an entry in the chain and return findings about its link; figures after a gap are unsure."""
+        """Locate an entry in the chain and return findings about its link; figures after a gap are uncertain."""
         place, findings = follow(self.chain, entry, digest)
         if place is Place.JUMP:
             self.doubt()
@@ -139,9 +139,9 @@ class Series:
             rules.remark(Remark("unrenewed", *entry[:2], message))
 
     def _early(self, books: Books, entry: ReleaseEntry, rules: Rules, findings: Findings) -> None:
-        """Check a release that spends on a step that shares a window with a step an earlier version spent on.
+        """Check a release that spends in the same window as a step on which an earlier version spent.
 
-        Older releases of the worker wrote versions without windows that never waited. The check accepts such a version.
+        Older releases of the worker wrote versions that have no windows and never waited. The check accepts them.
         """
         if books.window is None and not books.waited:
             what = f"until {books.opens_ms}, windows of an earlier version contain steps on which that version spent"
@@ -223,7 +223,7 @@ class Series:
             note(findings, code, entry, sentence)
 
     def _succeed(self, before: Books, entry: PolicyEntry, rules: Rules) -> None:
-        """Remark on a version whose joint protection is weaker than that of `before`, or that says so."""
+        """Remark on a version whose joint protection is weaker than that of `before`, or that is marked as weaker."""
         assert self.books is not None, "a version with known terms has an account"
         terms = self.books.terms
         self.books.carried = carried_into(before, terms, self.end_ms)

@@ -1,4 +1,4 @@
-"""Reads committed ledger, releases and heads records, to the end or beside a live worker.
+"""Reads the committed records of ledger, releases and heads, up to the end or beside a live worker.
 
 The audit has its own readers, so that someone who does not trust the worker can run it without the worker's code.
 """
@@ -33,12 +33,12 @@ class TopicError(LookupError):
 async def read_topics(
     auditor: Auditor, client: Mapping[str, Any], ledger: str, releases: str | None, progress: Progress | None = None
 ) -> Waiting:
-    """Feed both topics to `auditor`; return the (series, timestamp) to judge for a missing partner.
+    """Feed both topics to `auditor`; return the (series, timestamp) pairs to judge for missing partners.
 
     `client` contains the arguments that any aiokafka client needs. A live worker keeps writing: a record committed to
-    one topic shortly before the end may have its partner in the other topic shortly after it. So entries and releases
-    without a partner at the end get time for it to arrive, and later ones are not judged. Raises `TopicError`, and
-    `aiokafka.errors.KafkaError` if the brokers cannot be reached or refuse.
+    one topic shortly before the end may have its partner in the other topic shortly after it. So if an entry or a
+    release has no partner at the end, the partner gets time to arrive, and later records are not judged. Raises
+    `TopicError`, and `aiokafka.errors.KafkaError` if the brokers cannot be reached or refuse.
     """
     stopped = asyncio.Event()
     stopped.set()
@@ -62,7 +62,7 @@ async def follow_topics(
     once (`live`). Its memory grows with the number of series, a few kilobytes each, and, if heads are followed, by 40
     bytes for each entry that no head covers yet. It never grows with the length of the ledger. A worker commits an
     entry and its release together and signs what it has committed, so heads are read to their end before the ledger.
-    Raises what `read_topics` raises.
+    Raises the same errors as `read_topics`.
     """
     feeds = {topics.ledger: auditor.entries, topics.releases: auditor.releases}
     async with AsyncExitStack() as stack:
@@ -104,7 +104,7 @@ async def follow_topics(
 async def read_ledger_topic(
     client: Mapping[str, Any], ledger: str, feed: Feed, progress: Progress | None = None
 ) -> None:
-    """Feed only the ledger's topic, up to its current end; raises what `read_topics` raises."""
+    """Feed only the ledger's topic, up to its current end; raises the same errors as `read_topics`."""
     async with reading(client, [ledger]) as consumer:
         await read_to_end(consumer, _by_topic({ledger: feed}), progress)
 
@@ -112,8 +112,8 @@ async def read_ledger_topic(
 async def read_head_topic(client: Mapping[str, Any], topic: str, feed: Callable[[bytes, int], None]) -> None:
     """Feed each committed heads record with its partition, up to the topic's current end.
 
-    A worker starts a head only after everything that it covers was committed, so a ledger that is read later contains
-    every entry it names. Raises what `read_topics` raises.
+    A worker starts a head only after everything that it covers has been committed, so a ledger that is read later
+    contains every entry it names. Raises the same errors as `read_topics`.
     """
     async with reading(client, [topic]) as consumer:
         await check_whole(consumer, topic)
@@ -207,7 +207,7 @@ async def read_to_end(
 
 
 def read_next(auditor: Auditor, unread: list[TopicPartition], ledger: str) -> list[TopicPartition]:
-    """Return the partitions to read next: only those of one topic if the other is too far ahead of it."""
+    """Return the partitions to read next: only those of one topic if it lags too far behind the other."""
     waiting_entries, waiting_releases = auditor.waiting
     if max(waiting_entries, waiting_releases) < AHEAD:
         return unread

@@ -36,10 +36,10 @@ class Correlation:
 
     @classmethod
     def of_strength(cls, states: int, strength: float) -> "Correlation":
-        """Return the correlation in which a value stays with probability ``strength`` and is else uniform.
+        """Return the correlation in which a value stays with probability ``strength`` and is otherwise uniform.
 
-        It is Cao et al.'s Laplacian smoothing (2017, equation 25) of the strongest correlation, the identity, by ``s =
-        (1 - strength) / (states strength)``. A strength of 0 is independence, 1 is full knowledge. Raises
+        It is Cao et al.'s Laplacian smoothing (2017, equation 25) of the strongest correlation, the identity, with ``s
+        = (1 - strength) / (states strength)``. A strength of 0 means independence, and 1 means full knowledge. Raises
         `CorrelationError`, and `MatrixError` for too many states.
         """
         if states < 2:
@@ -76,12 +76,12 @@ class Strength(NamedTuple):
     distance: float
     """Largest total variation distance between the distributions of two states.
 
-    0: independent; 1: two are disjoint.
+    0 means independence; 1 means that two are disjoint.
     """
     most_carried: float | None
-    """The limit of the loss function: the most that one step carries on from any loss; None without limit."""
+    """The limit of the loss function: the most that one step carries over from any loss; None if unlimited."""
     unbounded_from: float | None
-    """The constant epsilon from which on the loss grows for ever (0: any above it); None if it never does."""
+    """The constant epsilon from which the loss grows forever (0: for any epsilon above 0); None if it never does."""
     carried_of_one: float  # carried on by one step of a loss of 1
 
     @classmethod
@@ -103,7 +103,7 @@ States = NDArray[np.intp]
 
 
 def by_quantiles(values: Floats, states: int) -> States:
-    """Return states with about equally many values each.
+    """Return states that each have about the same number of values.
 
     Equal values share a state, so there may be fewer states.
     """
@@ -120,7 +120,7 @@ def by_grid(values: Floats, states: int) -> States:
 
 
 def by_cells(latitudes: Floats, longitudes: Floats, metres: float) -> States:
-    """Return the square cells, with sides of ``metres``, of positions in degrees, as in kind `location`."""
+    """Return the square cells (sides of ``metres``) of positions given in degrees, as in kind `location`."""
     shrink = np.cos(np.radians(np.abs(latitudes).max()))
     per_degree = np.radians(EARTH_RADIUS_METRES) / metres
     north = np.floor(latitudes * per_degree)
@@ -135,7 +135,7 @@ def by_values(values: Sequence[Hashable]) -> States:
 
 
 def _numbered(found: NDArray[np.generic]) -> States:
-    """Return the index of each (column of) ``found`` among the distinct ones."""
+    """Return the index of each value (or column) of ``found`` among the distinct ones."""
     states: States = np.unique(found, axis=found.ndim - 1, return_inverse=True)[1].reshape(-1).astype(np.intp)
     return states
 
@@ -144,10 +144,10 @@ Counts = NDArray[np.int64]  # shape (states, states): how often the column's sta
 
 
 def counted(series: NDArray[np.int64], timestamps_ms: NDArray[np.int64], states: States, step_ms: int | None) -> Counts:
-    """Return how often each state followed each; arguments have one entry per value, in any order.
+    """Return how often each state followed each state; the arguments have one entry per value, in any order.
 
     With ``step_ms``, timestamps become steps, and only pairs of consecutive steps count. Without it, any two
-    consecutive timestamps of a series count. Of several values at one timestamp, the first counts, as in the worker.
+    consecutive timestamps of a series count. If one timestamp has several values, the first counts, as in the worker.
     Raises `CorrelationError` for more states than a matrix may have, or if no timestamp follows another.
     """
     most = int(states.max(initial=-1)) + 1

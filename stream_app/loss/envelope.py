@@ -2,8 +2,8 @@
 
 A step is one bisection. Applied many times, L gives what remains of a loss after timestamps that spend nothing. One
 step along a vertex (D, S) is ``w -> (w + D) / S`` with ``w = 1 / expm1(alpha)``, so n steps are ``w S^-n + D (S^-n - 1)
-/ (1 - S)``. The loss passes the vertices one after the other, so the cost grows with the vertices passed, not with the
-steps.
+/ (1 - S)``. The loss passes the vertices one after the other, so the cost grows with the number of vertices passed, not
+of steps.
 """
 
 from bisect import bisect_right
@@ -23,8 +23,8 @@ class Envelope:
     """``L(alpha) = max log((Q x + 1) / (D x + 1))``, over all ordered row pairs and column sets.
 
     ``x`` is ``expm1(alpha)``. L says how much of a loss alpha at one timestamp remains at the next (Cao et al. 2017,
-    equations 13 and 15): 0 <= L(alpha) <= alpha, never decreasing. Without vertices L is 0, for independent timestamps
-    or an adversary who knows no correlation.
+    equations 13 and 15). It never decreases, and 0 <= L(alpha) <= alpha. Without vertices, L is 0: timestamps are
+    independent, or the adversary knows no correlation.
     """
 
     vertices: tuple[Vertex, ...] = ()  # from largest gain to smallest base: each applies from its break on
@@ -78,7 +78,7 @@ _MOST = 1e300  # replaces an infinite number of steps, which has no floor; no se
 
 
 def faded(envelope: Envelope, alpha: float, steps: int) -> float:
-    """Return L applied ``steps`` >= 0 times to a finite alpha >= 0, at about the same cost for any number."""
+    """Return L applied ``steps`` >= 0 times to a finite alpha >= 0, at about the same cost for any number of steps."""
     if steps == 0 or alpha == 0:
         return alpha
     if steps == 1 or not envelope.vertices:

@@ -1,9 +1,9 @@
-"""The upper-left convex hull of all (D, S) of a transition matrix, all that temporal loss needs of it.
+"""The upper-left convex hull of all points (D, S) of a transition matrix, which is all that temporal loss needs.
 
-For rows q and d and a set of columns, let ``D`` be the sum of d over the set, ``Q`` that of q, and ``S = Q - D``. From
-a loss alpha, a step carries on ``log1p(max S / (D + w))``, both in epsilon, with ``w = 1 / expm1(alpha)`` (Cao et al.
-2017, theorem 4, rearranged). The fraction is the slope of the line from (-w, 0) to (D, S), so only the corners of the
-hull matter. For a direction (a, b), the best columns of a pair are those with ``b (q - d) > a d``, so the farthest
+For rows q and d and a set of columns, let ``D`` be the sum of d over the set, ``Q`` the sum of q, and ``S = Q - D``.
+From a loss alpha, a step carries on ``log1p(max S / (D + w))``, both in epsilon, with ``w = 1 / expm1(alpha)`` (Cao et
+al. 2017, theorem 4, rearranged). The fraction is the slope of the line from (-w, 0) to (D, S), so only the corners of
+the hull matter. For a direction (a, b), the best columns of a pair are those with ``b (q - d) > a d``, so the farthest
 point of every pair is a plain sum. The hull is found corner by corner: the direction across two known corners either
 has a farther point, which is a new corner between them, or none. A pair's distance is a convex function of the
 direction, so most pairs are soon known to lie inside.
@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 _CHUNK_ENTRIES = 1 << 16  # 8-byte entries processed at a time: half a mebibyte, which fits a core's cache
 _ROUNDING = 2.0**-50
-"""Relative distance within which a farther point is not a corner: the sums are not more exact."""
+"""Relative distance within which a farther point is not a corner, because the sums are no more exact."""
 
 _Floats = NDArray[np.float64]
 _Rows = NDArray[np.intp]
 
 
 class Vertex(NamedTuple):
-    """A corner of the hull: sums over one set of columns, both relatively exact up to a few roundings."""
+    """A corner of the hull: sums over one set of columns, both with a relative error of a few roundings."""
 
     base: float  # D, the sum of the smaller row
     gain: float  # S = Q - D, above 0
@@ -111,7 +111,7 @@ def _distances(rows: _Floats, pairs: tuple[_Rows, _Rows], direction: tuple[float
 
 
 def _farthest(rows: _Floats, pairs: tuple[_Rows, _Rows], direction: tuple[float, float], distance: _Floats) -> Vertex:
-    """Return the point of all pairs farthest in a direction; of several, the one with the smallest base."""
+    """Return the point of all pairs that is farthest in a direction; among several, the one with the smallest base."""
     a, b = direction
     best = np.flatnonzero(distance == distance.max())
     q, d = rows[pairs[0][best]], rows[pairs[1][best]]
@@ -122,7 +122,7 @@ def _farthest(rows: _Floats, pairs: tuple[_Rows, _Rows], direction: tuple[float,
 
 
 def _steepest(rows: _Floats) -> Vertex:
-    """Return the point with the largest S / D; if some have D = 0, that of these with the largest S."""
+    """Return the point with the largest S / D, or if some have D = 0, the one of these with the largest S."""
     # Entry (i, j): the sum of row i over the columns in which row j is 0.
     alone = rows @ (rows == 0).T
     i, j = np.unravel_index(int(np.argmax(alone)), alone.shape)
@@ -135,9 +135,9 @@ def _steepest(rows: _Floats) -> Vertex:
 
 
 def crossing(first: Vertex, second: Vertex) -> float:
-    """Return the w at which two corners give the same loss; above it, the first one gives more.
+    """Return the w at which two corners give the same loss; above that w, the first corner gives more.
 
-    The first one has the larger gain.
+    The first corner has the larger gain.
     """
     return (second.gain * first.base - first.gain * second.base) / (first.gain - second.gain)
 

@@ -8,9 +8,10 @@ timestamps would have to change too. The sum over all timestamps is a bound for 
 `shortened` computes the loss at the fixed end of a stretch of timestamps that is cut short, for all lengths at once.
 
 A longer stretch changes the innermost term of ``L(... L(L(0) + e_(n-1)) ...) + e_0``, so each length has its own
-recurrence. All lengths of all stretches take its steps together, from the far end to the fixed one. They share the rest
-of the way: a length may, from some timestamp on, use the same vertices as the whole stretch. Its result is then a
-function of its loss there, which the whole stretch gives once (`shared_ways`), and it takes no further step.
+recurrence. All lengths of all stretches take the steps of these recurrences together, from the far end to the fixed
+one. They share the rest of the way: from some timestamp on, a length may use the same vertices as the whole stretch.
+Its result is then a function of its loss there, which the whole stretch gives once (`shared_ways`), and it takes no
+further step.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,9 +26,9 @@ from stream_app.loss.envelope import LARGE, Envelope
 from stream_app.loss.temporal import Adversary, checked
 
 _SETTLED = 1 - 1e-14
-"""Share of the whole stretch's loss from which on a loss counts as equal.
+"""Share of the whole stretch's loss from which a loss counts as equal to it.
 
-Losses grow with a stretch's length, and roundings are of this size.
+Losses grow with a stretch's length, and rounding errors are of this size.
 """
 
 _Floats = NDArray[np.float64]
@@ -51,7 +52,7 @@ class Way(NamedTuple):
 
 
 def shortened(envelope: Envelope, stretches: Sequence[Stretch]) -> list[_Floats]:
-    """Return each stretch's loss at its fixed end if only its first n timestamps exist, n = 1..all but 1."""
+    """Return each stretch's loss at its fixed end if only its first n timestamps exist, for 1 <= n < its length."""
     found = [np.full(len(stretch.whole) - 1, stretch.whole[0]) for stretch in stretches]
     if not envelope.vertices:
         return found
@@ -82,7 +83,7 @@ def shortened(envelope: Envelope, stretches: Sequence[Stretch]) -> list[_Floats]
 def shared_ways(envelope: Envelope, stretch: Stretch) -> list[Way]:
     """Return the way from each timestamp of a stretch except the last.
 
-    With ``k = exp(-epsilon)`` and ``g = 1 - k`` a step is ``x -> ((S + D g) x + g) / (D k x + k)``. It is linear
+    With ``k = exp(-epsilon)`` and ``g = 1 - k``, a step is ``x -> ((S + D g) x + g) / (D k x + k)``. It is linear
     fractional without negative coefficients, so steps compose as matrices and nothing cancels.
     """
     ways = [Way(0.0, (1.0, 0.0), (0.0, 1.0), 0)]
@@ -111,14 +112,14 @@ def _before(base: float, gain: float, loss: float) -> float:
 
 
 def _product(row: tuple[float, float], step: tuple[float, float, float, float]) -> tuple[tuple[float, float], int]:
-    """Return row times step, scaled so that its larger entry is in 0.5..1, and the power of 2 taken out."""
+    """Return row times step, scaled so that its larger entry is in 0.5..1, and the power of 2 that was taken out."""
     first, second = row[0] * step[0] + row[1] * step[2], row[0] * step[1] + row[1] * step[3]
     power = frexp(max(first, second))[1]
     return (ldexp(first, -power), ldexp(second, -power)), power
 
 
 def _facts(envelope: Envelope, stretch: Stretch) -> _Floats:
-    """Return a row for each timestamp except the last: epsilon, when a loss is settled, and the way."""
+    """Return a row for each timestamp except the last: epsilon, the loss from which it is settled, and the way."""
     steps = zip(stretch.epsilons, stretch.whole, shared_ways(envelope, stretch), strict=False)
     rows = [(one, whole * _SETTLED, way.least, *way.above, *way.below, way.power) for one, whole, way in steps]
     return np.array(rows)

@@ -1,8 +1,8 @@
 """Row-stochastic matrices: what an adversary knows about the step between two timestamps.
 
 In a backward matrix, row i is the distribution of the state before a timestamp at which the state is i; in a forward
-matrix, of the state after it (Cao et al. 2017, definition 3). As JSON both are a list of rows, or states and entries if
-most are zero.
+matrix, it is the distribution of the state after it (Cao et al. 2017, definition 3). In JSON, either matrix is a list
+of rows, or states and entries if most entries are zero.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ MOST_STATES = 1_000
 ROW_SUM_TOLERANCE = 1e-9  # above the rounding error of 1,000 probabilities written with 12 or more digits
 
 LEAST_PROBABILITY = float(np.finfo(np.float64).smallest_normal)
-"""Smallest probability except 0: below it doubles lose digits, and ratios leave their range."""
+"""Smallest probability except 0; below it, doubles lose digits and ratios leave their range."""
 
 
 _PROBABILITIES = "use probabilities from 0 to 1"
@@ -116,7 +116,7 @@ _SPARSE_SHARE = 0.25
 
 
 def matrix_of(document: object) -> TransitionMatrix:
-    """Return the matrix of rows, or of states and entries ``[row, column, p]``; raises `MatrixError`."""
+    """Return the matrix given by rows, or by states and entries ``[row, column, p]``; raises `MatrixError`."""
     if isinstance(document, list):
         return TransitionMatrix.dense(document)
     if not isinstance(document, Mapping) or not document.keys() >= {"states", "entries"}:

@@ -3,9 +3,9 @@
 Cao et al. 2017, section V. Their two algorithms search for the same equilibrium, which the suprema give directly.
 
 The supremum is that of a loss that gains the same epsilon at every timestamp, for ever. It is the fixed point of
-``alpha = L(alpha) + epsilon``. A single vertex (D, S) has one, a root of ``D x^2 + (1 - S - (S + D) m) x - m = 0`` with
-``x = expm1(alpha)`` and ``m = expm1(epsilon)``. L is the largest of all vertices, so its fixed point is the largest of
-theirs (Cao et al. 2017, theorem 5).
+``alpha = L(alpha) + epsilon``. A single vertex (D, S) has one such point, a root of ``D x^2 + (1 - S - (S + D) m) x - m
+= 0`` with ``x = expm1(alpha)`` and ``m = expm1(epsilon)``. L is the largest of all vertices, so its fixed point is the
+largest of theirs (Cao et al. 2017, theorem 5).
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def _fixed_point(vertex: Vertex, epsilon: float) -> float | None:
 
 
 class PlanError(ValueError):
-    """The bound is not finite and above 0, or there are fewer timestamps than 1."""
+    """The bound is not finite and above 0, or there is not even one timestamp."""
 
 
 def constant_epsilon(adversary: Adversary, bound: float) -> float:
@@ -64,8 +64,9 @@ def constant_epsilon(adversary: Adversary, bound: float) -> float:
 def schedule(adversary: Adversary, bound: float, timestamps: int) -> tuple[float, ...]:
     """Return an epsilon for each of ``timestamps`` so that temporal loss reaches ``bound`` at all of them.
 
-    The first and the last are larger, because nothing comes before and after them; all others are `constant_epsilon`
-    (Cao et al. 2017, algorithm 3). If that is 0, nothing between them is published; see `even_epsilon`.
+    The first and the last are larger, because nothing comes before the first or after the last; all others are
+    `constant_epsilon` (Cao et al. 2017, algorithm 3). If that is 0, nothing between the two is published; see
+    `even_epsilon`.
 
     Guarantee: temporal loss <= bound at every timestamp.
     """
@@ -87,7 +88,7 @@ def schedule(adversary: Adversary, bound: float, timestamps: int) -> tuple[float
 
 
 def even_epsilon(adversary: Adversary, bound: float, timestamps: int) -> float:
-    """Return the largest epsilon that each of ``timestamps`` may spend within a loss of ``bound``.
+    """Return the largest epsilon that each of ``timestamps`` may spend while the loss stays within ``bound``.
 
     It is above 0 even if `constant_epsilon` is 0: a finite series can be published when an endless one cannot.
 
@@ -103,7 +104,7 @@ def _lasting(adversary: Adversary, epsilon: float) -> float:
 
 
 def _largest(bound: float, holds: Callable[[float], bool]) -> float:
-    """Return the largest double in 0..bound for which ``holds``; it holds from 0 up to some point."""
+    """Return the largest double in 0..bound for which ``holds`` is true; it is true from 0 up to some point."""
     if holds(bound):
         return bound
     low, high = 0.0, bound

@@ -37,7 +37,7 @@ class TemporalLoss:
 
 @dataclass(frozen=True, slots=True)
 class Adversary:
-    """What someone knows about the steps between timestamps, as loss functions; nothing by default."""
+    """What someone knows about the steps between timestamps, as loss functions; by default, they know nothing."""
 
     backward: Envelope = INDEPENDENT  # for the matrix from a timestamp to the previous one
     forward: Envelope = INDEPENDENT  # for the matrix from a timestamp to the next one

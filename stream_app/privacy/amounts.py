@@ -47,7 +47,7 @@ def every(condition: Flag) -> bool:
 
 
 def chosen(condition: Flag, then: _T, otherwise: _T) -> _T:
-    """Return `where` for any type; in columns, tuples of equal length are chosen part by part."""
+    """Return the result of `where` for any type; in columns, tuples of equal length are chosen part by part."""
     if type(condition) is not _Column:
         return then if condition else otherwise
     if isinstance(then, tuple) and isinstance(otherwise, tuple):
@@ -78,7 +78,7 @@ def between(number: Amount, low: float, high: float) -> Amount:
 
 
 def cheapest(costs: Sequence[Real], amounts: Sequence[Real]) -> Real:
-    """Return the amount with the lowest cost, the first of several equal ones."""
+    """Return the amount with the lowest cost, or the first one if several are equal."""
     if isinstance(costs[0], _Column):
         found: Doubles = np.choose(np.argmin(costs, axis=0), amounts)
         return found
@@ -107,7 +107,7 @@ def whole_part(number: Real) -> Real:
 
 
 def floored(number: float | Doubles) -> int | Ints:
-    """Return the largest integer not above a number that is less than 2^62."""
+    """Return the largest integer not above a number; the number is less than 2^62."""
     if isinstance(number, _Column):
         return np.floor(number).astype(np.int64)
     return floor(number)

@@ -133,7 +133,7 @@ def publish(policy: Any, state: State, index: Any, draws: Any, cells: Any) -> St
 
 
 def refused(keys: KeyRing, epoch: Whole, start_ms: Whole, decided_end_ms: Whole, *, closed: bool) -> Flag:
-    """Return whether a step is refused: closed series, step before ``decided_end_ms``, or erased key.
+    """Return whether a step is refused: its series is closed, it is before ``decided_end_ms``, or its key is erased.
 
     `untimely` returns the reason.
     """
@@ -158,7 +158,7 @@ def advance(
     fresh: ReleasedCells | None,
     spend_nano: int,
 ) -> StepResult:
-    """Return the outcome of a step from its noisy value (None: not published); it reads no raw value.
+    """Return the outcome of a step from its noisy value (None if not published), without reading a raw value.
 
     ``guard`` is the guard after the step; post-processing of releases is free (Dwork and Roth 2014, proposition 2.1).
     """
@@ -213,9 +213,10 @@ def adopt(
 ) -> StateChange[PolicyEntry] | Rejection:
     """Begin the period of ``policy`` for a series after that of ``before`` (None for a new series).
 
-    Guarantee: the budget used by closed periods and the budget of the new one sum to at most the lifetime. Unless it
-    ``may_weaken``, the new period protects together the future part of everything that ``before`` protects together. If
-    ``claims``, a new series reserves its lifetime for ever (`claim_of`); later, a smaller current lifetime also counts.
+    Guarantee: the budget used by closed periods and the budget of the new one sum to at most the lifetime. Unless
+    ``may_weaken`` is set, the new period jointly protects the future part of everything that ``before`` jointly
+    protects. With ``claims``, a new series reserves its lifetime forever (`claim_of`); later, a smaller current
+    lifetime also counts.
     """
     if state is not None and state.closed:
         return Rejection("closed")
@@ -293,7 +294,7 @@ def register(
 
 
 def close(policy: Policy, state: State) -> StateChange[CloseEntry] | Rejection:
-    """Close a series; its state is kept for ever, so that the series never starts over."""
+    """Close a series; its state is kept forever, so that the series never starts over."""
     if state.closed:
         return Rejection("closed")
     return StateChange(replace(state, closed=True), CloseEntry(policy.version))

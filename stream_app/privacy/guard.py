@@ -51,7 +51,7 @@ class WindowLevel(NamedTuple):
     """Any ``steps`` consecutive steps; with ``landmarks``, the landmarks as well.
 
     ``charge_nano`` is e1, the cost of each event's private dissimilarity, or 0 without one. ``sensitivity`` is D, the
-    most that neighbours' distances from a release differ, in cells. ``spendable_nano`` is P = E - w*e1.
+    most by which neighbours' distances from a release differ, in cells. ``spendable_nano`` is P = E - w*e1.
     """
 
     steps: int
@@ -67,7 +67,7 @@ class WindowLevel(NamedTuple):
 
 
 class Window(NamedTuple):
-    """The regular costs that a window still reaches, and how long the period waits after earlier ones.
+    """The regular costs that are still in a window, and how long the period waits after earlier periods.
 
     Times are in milliseconds, 0 if nothing was spent.
     """
@@ -99,7 +99,7 @@ class Window(NamedTuple):
         return Window(0, spent_end_ms, max(self.reach_ms, reach_ms))
 
     def opened(self, level: WindowLevel | None, step_ms: int) -> "Window":
-        """Return the window of a new period, which waits for those of earlier periods."""
+        """Return the window of a new period, which waits for the windows of earlier periods."""
         steps = 1 if level is None else level.steps
         # Its first window may begin where the last paid step ended, so the window's last step is the first that may
         # spend.
@@ -136,7 +136,7 @@ class Guard(NamedTuple):
     def offered(
         self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
     ) -> "tuple[Guard, int]":
-        """Return the guard after ``step``, and what is spent: all of ``spend_nano``, or 0 if refused.
+        """Return the guard after ``step``, and the amount spent: all of ``spend_nano``, or 0 if it is refused.
 
         If windows are single steps, the figures may be columns of many series.
         """
@@ -152,7 +152,7 @@ class Guard(NamedTuple):
     def spend(
         self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
     ) -> "Guard | None":
-        """Return the guard after ``step`` is published for ``spend_nano``, or None if it is refused."""
+        """Return the guard after publishing ``step`` at a cost of ``spend_nano``, or None if this is refused."""
         if level is None:
             guard, spent = self.offered(level, step, start_ms, landmark=landmark, spend_nano=spend_nano)
             return guard if spent == spend_nano and start_ms >= self.window.opens_ms else None
@@ -197,7 +197,7 @@ class Guard(NamedTuple):
     def charge_units(self, window: int, units: int) -> "Guard | None":
         """Return the guard after ``units`` units of processed steps became landmarks, or None if refused.
 
-        Any ``window`` units in a row are protected together. ``units`` also counts those without a reading.
+        Any ``window`` consecutive units are protected together. ``units`` also counts those without a reading.
         """
         budget, spent, peak, window_before = self
         charge_nano = -(-units * peak // window)

@@ -12,9 +12,9 @@ Interval = tuple[int, int]
 """Steps ``[first, end)`` by index; a step starts at its index times the step length."""
 
 MOST_INTERVALS = 65_536
-"""The most intervals of one series; they take about two megabytes in a row.
+"""Maximum number of intervals of one series; they take about two megabytes of its row.
 
-If a row were too large for its topic, its partition would stop for ever.
+If a row were too large for its topic, its partition would stop forever.
 """
 
 
@@ -108,7 +108,7 @@ class LandmarkSets:
     sets: tuple[LandmarkSet, ...]
 
     def left(self, steps: Ints) -> tuple[Flags, Ints]:
-        """Return `LandmarkSet.left` of one step per series."""
+        """Return `LandmarkSet.left` for each series, each at its own step."""
         if len(set(map(id, self.sets))) == 1:
             inside, left = self.sets[0].left(steps)
             return np.asarray(inside), left
@@ -119,7 +119,7 @@ class LandmarkSets:
 class Grid(NamedTuple):
     """Consecutive intervals of ``length_ms``; the interval of index 0 starts at ``origin_ms``.
 
-    The steps of a policy form one grid, its units form another. The index of a time before the origin is negative.
+    The steps of a policy form one grid, and its units form another. The index of a time before the origin is negative.
     """
 
     length_ms: int
@@ -148,7 +148,7 @@ class Grid(NamedTuple):
 
 
 def aligned(spans_ms: Iterable[int | Interval], step_ms: int, offset_ms: int = 0) -> LandmarkSet:
-    """Return the landmark steps, or units, of timestamps and ``[start, end)`` intervals in milliseconds.
+    """Return the landmark steps, or units, given by timestamps and ``[start, end)`` intervals in milliseconds.
 
     ``step_ms`` is the length of a step and ``offset_ms`` the start of the first step. An interval gives every step it
     intersects; a timestamp gives the step that contains it. Duplicates change nothing.

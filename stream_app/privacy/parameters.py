@@ -23,13 +23,13 @@ LARGEST_EPSILON = 1_000_000.0
 MOST_WINDOW_STEPS = 10_000
 """Largest window: a series' row holds the cost of each published step and is written with every batch."""
 MOST_OPEN_STEPS = 1000
-"""Most open steps: each has raw counters in memory and an offset in its series' row."""
+"""Maximum number of open steps: each has raw counters in memory and an offset in its series' row."""
 MOST_OPEN_CELLS = 65_536
-"""Most raw counters of a series' open steps: a watermark or an intrusion may draw noise for each."""
+"""Maximum number of raw counters in a series' open steps: a watermark or an intrusion may draw noise for each."""
 LARGEST_INTRUSION_NANO = 10**15
 """The largest epsilon, in nano-epsilon."""
 MOST_BOUNDS = 1000
-"""Most renewals of a policy: each row and each renewed version's entry holds the remaining ones."""
+"""Maximum number of renewals of a policy: each row and each renewed version's entry holds the remaining ones."""
 
 Timestamp = Annotated[StrictInt, Field(ge=0, le=LAST_TIMESTAMP_MS)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]

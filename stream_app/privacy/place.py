@@ -2,7 +2,7 @@
 
 The functions handle one step, or one step of each of many series if the states are columns (`amounts`).
 
-Every cost of a step goes through `Guard.offered` or `spent`, and every charge without such a cost through these or
+Every cost of a step goes through `Guard.offered` or `spent`, and every charge without such a cost goes through these or
 `unspent`; `guard` contains the arithmetic.
 """
 
@@ -21,12 +21,12 @@ from stream_app.privacy.state import NEVER, State
 Place = tuple[bool, int]
 """A step within its period: whether it is a landmark, and R.
 
-R is the number of landmarks at or after it, spare included.
+R is the number of landmarks at or after the step, including spare ones.
 """
 
 
 def place(policy: Policy | Rule, state: State, index: int) -> Place:
-    """Return whether step ``index`` is a landmark, and how many landmarks remain from it on."""
+    """Return whether step ``index`` is a landmark, and how many landmarks remain from that step on."""
     match policy.protection:
         case LandmarkLevel() if policy.units is not None:
             return False, state.promise.spare_left  # no step has landmark units
@@ -47,7 +47,7 @@ def first_step(state: State, index: int) -> int:
 
 
 def steps_left(length: int, passed: Whole) -> Whole:
-    """Return how many steps of a user level remain ``passed`` steps after its first step."""
+    """Return how many steps of a user level remain at the step ``passed`` steps after its first one."""
     return most(length - passed, 0)
 
 
@@ -72,7 +72,7 @@ def proposal(policy: Policy | Rule, state: State, index: int, at: Place) -> int:
 
 
 def spent(policy: Policy, state: State, index: int, at: Place, spend_nano: int) -> Guard | None:
-    """Return the guard after a step is published for ``spend_nano``, or None if the guard refuses."""
+    """Return the guard after publishing a step at a cost of ``spend_nano``, or None if the guard refuses."""
     start_ms = policy.start_of(index)
     return state.guard.spend(policy.windows, index, start_ms, landmark=at[0], spend_nano=spend_nano)
 
@@ -83,7 +83,7 @@ def unspent(policy: Policy, state: State, index: int) -> Guard:
 
 
 def charge_nano(policy: Policy, state: State, start_ms: int) -> int:
-    """Return the cost of processing a step besides its release: e1 for a private dissimilarity, else 0."""
+    """Return the cost of processing a step apart from its release: e1 for a private dissimilarity, else 0."""
     level = policy.windows
     return 0 if level is None or start_ms < state.guard.window.opens_ms else level.charge_nano
 
@@ -115,7 +115,7 @@ def window_after(policy: Policy, before: Policy, state: State) -> Window:
 
 
 def _after_units(policy: Policy, before: Policy, state: State) -> Window:
-    """Return `window_after` if either version has units; it counts from the end of the last step spent on."""
+    """Return `window_after` if either version has units; waits count from the end of the last step spent on."""
     window, spent_end_ms = state.guard.window, _spent_end_ms(before, state)
     reach_ms = spent_end_ms + _span_ms(before) if spent_end_ms else 0
     kept = window.closed(spent_end_ms or window.spent_end_ms, reach_ms)._replace(whole=True)

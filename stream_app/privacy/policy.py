@@ -1,6 +1,6 @@
 """A policy: a publisher's guarantee for a series, compiled from a policy record's parameters.
 
-Invalid parameters raise `PolicyError`, which lists every fault with its member, so that `check` shows all at once.
+Invalid parameters raise `PolicyError`, which lists every fault with its member, so that `check` shows them all at once.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
 """The data that the fold publishes: the release of a step, and ledger entries.
 
 The encoding adds the series, sequence, key and hashes to an entry. Its figures are those after the entry. The meaning
-of an entry never changes, because an old ledger must stay auditable for ever.
+of an entry never changes, because an old ledger must stay auditable forever.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ Decision = Literal["perturbed", "approximated", "withheld"]
 
 
 class PerturbedStep(NamedTuple):
-    """A fresh noisy value of the step at ``timestamp_ms``, with its cost; use ``estimate``."""
+    """A fresh noisy value of the step at ``timestamp_ms``, with its cost; ``estimate`` is the value to use."""
 
     timestamp_ms: int
     estimate: ReleasedCells
@@ -41,7 +41,7 @@ Release = PerturbedStep | ApproximatedStep | WithheldStep
 
 
 class Figures(NamedTuple):
-    """The period's budget after an entry, in nano-epsilon, and the number of landmarks left, with spares."""
+    """The period's budget after an entry, in nano-epsilon, and the number of landmarks left, including spare ones."""
 
     budget_nano: int
     landmark_spent_nano: int
@@ -50,7 +50,7 @@ class Figures(NamedTuple):
 
 
 class PolicyEntry(NamedTuple):
-    """A policy version takes effect; ``weaker`` if it was allowed to protect less together than before.
+    """A policy version takes effect; ``weaker`` means that it was allowed to weaken the joint protection.
 
     ``lifetime_nano`` is what the series reserves, if its first version reserves anything. ``view`` marks the series as
     a view, in its first entry.
@@ -94,7 +94,7 @@ class IntrusionEntry(NamedTuple):
 
 
 class CloseEntry(NamedTuple):
-    """The series is closed for ever."""
+    """The series is closed forever."""
 
     version: int
 

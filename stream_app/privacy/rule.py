@@ -1,6 +1,6 @@
-"""A rule: the common part of the policies of series whose steps are processed together, as columns.
+"""A rule: the part that policies share if the steps of their series are processed together, as columns.
 
-Each series has its own budget, landmarks, spare and renewal bounds; the rule contains everything else of a policy.
+Each series has its own budget, landmarks, spare and renewal bounds; the rule contains everything else in a policy.
 """
 
 from dataclasses import dataclass

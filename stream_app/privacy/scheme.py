@@ -3,11 +3,11 @@
 Schemes affect utility only: the guard refuses a wrong proposal, so it is never spent.
 
 E = budget, S = spent on landmarks, W = largest sum of regular costs over a window (M, the largest cost, if windows are
-single steps), R = landmarks at or after the current step, spare included; all are integers, and ``//`` rounds down. A
-landmark is offered a share a. A regular step is offered ``A = E - S - R*a``, or its own part of A if windows are
-longer. Source: Katsomallos, Tzompanaki, Kotzinos, Landmark Privacy, CODASPY 2022 (Uniform, Adaptive, Skip); Kellaris et
-al., Differentially private event sequences over infinite streams, VLDB 2014 (Uniform, BD and BA over windows). Balanced
-is this project's own.
+single steps), R = landmarks at or after the current step, including spare ones; all are integers, and ``//`` rounds
+down. A landmark is offered a share a. A regular step is offered ``A = E - S - R*a``, or its own part of A if windows
+are longer. Source: Katsomallos, Tzompanaki, Kotzinos, Landmark Privacy, CODASPY 2022 (Uniform, Adaptive, Skip);
+Kellaris et al., Differentially private event sequences over infinite streams, VLDB 2014 (Uniform, BD and BA over
+windows). Balanced is this project's own.
 """
 
 from collections.abc import Iterator
@@ -70,7 +70,7 @@ class Skip(NamedTuple):
 
 
 class Balanced(NamedTuple):
-    """A fixed share of the budget for regular steps (units of 1e-6), the rest split over landmarks.
+    """A fixed share of the budget for regular steps (units of 1e-6), with the rest split among landmarks.
 
     If regular steps get the whole budget, landmarks are not published: they are repeated or suppressed at no cost.
     """

@@ -134,8 +134,8 @@ def claim_of(policy: Policy, lifetime_nano: int | None, *, claims: bool) -> int 
     """Return the nano-epsilon that a new series under ``policy`` reserves, or None if it reserves none.
 
     The amount is the configured lifetime, or the policy's epsilon if none is configured, or the policy's own lifetime
-    if that is less. With ``claims``, every series except collected ones reserves; otherwise only series whose policies
-    set a lifetime do.
+    if that is less. With ``claims``, every series reserves budget unless it is collected. Otherwise, only series whose
+    policies set a lifetime reserve any.
     """
     if policy.lifetime_nano is None and (not claims or policy.collect is not None):
         return None
@@ -155,8 +155,8 @@ def bound_of(promise: Promise, lifetime_nano: int | None) -> int:
 def uncovered(policy: Policy, before: Policy | None, *, many: bool) -> bool:
     """Return whether a version would release a person's data beyond what their series reserve.
 
-    Collected series reserve nothing. So no series may collect if its person can have ``many`` series, and a series that
-    collects must not stop collecting.
+    Collected series reserve nothing. So a series must not collect if the person it belongs to can have ``many`` series,
+    and a series that collects must not stop.
     """
     if policy.collect is not None:
         return many

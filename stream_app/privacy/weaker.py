@@ -1,4 +1,4 @@
-"""How a new policy version would protect less together than the current one, from its first step on.
+"""How a new policy version's joint protection would be weaker than the current one's, from its first step on.
 
 Two histories are neighbours of a version if they differ on its landmarks L and on any w of its consecutive steps, on
 each of these as its kind allows. If steps contain units, "step" means unit everywhere except in d. Let s and w be the
@@ -6,17 +6,16 @@ current version's step in ms and its window (1 if it has none), s' and w' those 
 last processed step, rounded up to a step of the new version (0 if no step was processed). The new version is *not
 weaker* iff every two neighbours of the current version that differ from d on are neighbours of the new one. So
 
-* ``landmarks``: the remaining landmarks of the current version, including late and drawn ones, are landmarks of the
-  new version from d on. Otherwise those left out, guaranteed to lose one epsilon in all, would spend one each.
+* ``landmarks``: the remaining landmarks of the current version, including late and drawn ones, are landmarks of the new
+  version from d on. Otherwise those left out, guaranteed to lose one epsilon in all, would spend one each.
 * ``window``: ``w'*s' >= w*s + s' - g + (o - o') mod g`` with g = gcd(s, s') and o, o' the times from which steps are
   counted. A window of w*s ms begins anywhere that both grids allow, at worst ``s' - g + (o - o') mod g`` after the
-      start
-  of a new step; whatever lies outside w' steps from there would spend once more.
+  start of a new step; whatever lies outside w' steps from there would spend once more.
 * ``length``: the remaining steps of a current user level, ``length`` steps from its first (from d if none was
   processed), are landmarks. Otherwise all of its steps except one would spend again.
 * ``neighbours``: all pairs that were neighbours still are: two values, an invalid value and its substitute, items, a
-  reading and no reading. No valid value, category or key becomes an invalid one that no substitute hides.
-  Otherwise the version would distinguish what was guaranteed to be indistinguishable, at any budget.
+  reading and no reading. No valid value, category or key becomes an invalid one that no substitute hides. Otherwise the
+  version would distinguish what was guaranteed to be indistinguishable, at any budget.
 
 A new user level counts as landmarks from d on, for its length, with w' = 1. The total loss over versions is not checked
 here, because the lifetime alone bounds it.
@@ -44,7 +43,7 @@ SENTENCES: Final[dict[Less, str]] = {
 
 
 def less_protected(policy: Policy, before: Policy, state: State) -> tuple[Less, ...]:
-    """Return the ways in which ``policy`` is weaker than ``before``, the policy of ``state``, if any."""
+    """Return the ways, if any, in which ``policy`` is weaker than ``before``, the policy of ``state``."""
     begin_ms = _begin_ms(policy, state)
     cover = _cover(policy, before, state)
     rest = _rest_of_user_level(before, state, begin_ms)
@@ -88,7 +87,7 @@ def _needed_ms(grid: Grid, former: Grid, window: int) -> int:
 
 
 def _cover(policy: Policy, before: Policy, state: State) -> Sequence[Interval]:
-    """Return the spans, ascending and in ms, that the new version protects together besides a window."""
+    """Return the spans, ascending and in ms, that the new version protects together in addition to a window."""
     if isinstance(policy.protection, UserLevel):
         begin_ms = _begin_ms(policy, state)
         return ((begin_ms, begin_ms + policy.protection.length * policy.step_ms),)
@@ -107,14 +106,14 @@ def _rest_of_user_level(before: Policy, state: State, begin_ms: int) -> Iterable
 
 
 def _to_come(landmarks: LandmarkSet, grid: Grid, begin_ms: int) -> Iterable[Interval]:
-    """Yield the parts of the landmarks from ``begin_ms`` on, in ms, ascending."""
+    """Yield the parts of the landmarks from ``begin_ms`` on, in ms and ascending."""
     for first_ms, end_ms in map(grid.span_of, landmarks.intervals):
         if end_ms > begin_ms:
             yield max(first_ms, begin_ms), end_ms
 
 
 def _covered(spans: Iterable[Interval], cover: Sequence[Interval]) -> bool:
-    """Return whether each span lies in an interval of ``cover``; both ascend and intervals do not touch."""
+    """Return whether each span lies in an interval of ``cover``; both are ascending, and the intervals do not touch."""
     at = 0
     for start, end in spans:
         while at < len(cover) and cover[at][1] < end:

@@ -1,6 +1,6 @@
-"""Answers from all series' books at the end of the ledger; of many series, only the most important.
+"""Answers from the books of all series at the end of the ledger; only the most important if there are many.
 
-Nobody explains a paragraph that is handed to a person, so it says no more than the books can show.
+A paragraph is handed to a person without explanation, so it says no more than the books can show.
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ _BOOKS: Final = (
 def for_the_person(
     parameters: Parameters, series: str, known: promise.Circumstances, used_nano: int, end: str, versions: str = ""
 ) -> str:
-    """Return a paragraph for the person whose series it is: the guarantee, and how much budget is used.
+    """Return a paragraph for the person the series belongs to: the guarantee, and how much budget is used.
 
     ``end`` is a sentence on when publishing ends, and ``versions`` are sentences on earlier and later guarantees.
     """
@@ -84,7 +84,7 @@ def for_the_person(
 
 
 def later(epsilon_nano: int, known: promise.Circumstances, parameters: Parameters) -> str:
-    """Return a sentence on later versions; "" if they may cost no more than this one and earlier ones."""
+    """Return a sentence on later versions; "" if they cannot add to what this and earlier versions may cost."""
     bound_nano = known.lifetime_nano or known.first_nano
     if bound_nano is None or (known.lifetime_nano is not None and bound_nano <= epsilon_nano):
         return ""
@@ -125,7 +125,7 @@ class UsedUp(NamedTuple):
 
 
 class Person(NamedTuple):
-    """The series of one person that the ledger names."""
+    """One person's series, as named by the ledger."""
 
     member: str
     series: tuple[str, ...]  # first of them
@@ -139,7 +139,7 @@ class Person(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """The answers besides the verdict; texts may contain any name in the ledger, and are escaped."""
+    """The answers other than the verdict; texts may contain any name in the ledger, and are escaped."""
 
     promises: tuple[tuple[str, int], ...]  # guarantees in words and how many series have each now, most first
     further: int  # guarantees that are not listed
@@ -193,7 +193,7 @@ def answers_of(followed: Iterable[Series], members: Members, lifetime_nano: int 
 
 
 def for_a_person(series: Series, members: Members, lifetime_nano: int | None) -> str:
-    """Return the text for the person whose series it is; "" if this audit does not know the terms."""
+    """Return the text for the person the series belongs to; "" if this audit does not know the terms."""
     if series.books is None:
         return ""
     known = circumstances(series, members, lifetime_nano)
@@ -214,7 +214,7 @@ def parameters(series: Series) -> Mapping[str, Any]:
 
 
 def circumstances(series: Series, members: Members, lifetime_nano: int | None) -> promise.Circumstances:
-    """Return the context of a policy's paragraph besides its parameters: bounds and current landmarks."""
+    """Return what a policy's paragraph needs besides its parameters: the bounds and current landmarks."""
     spent, books = series.guarantee, series.books
     assert books is not None, "the terms of the version must be known"
     bounds = [nano for nano in (spent.claim_nano, lifetime_nano) if nano is not None]
@@ -233,7 +233,7 @@ def _standing(series: Series) -> VersionStanding:
 
 
 def _before(series: Series, together_nano: int) -> str:
-    """Return the loss for accounts that also differ under earlier versions; "" if these published nothing."""
+    """Return a sentence on the loss if accounts also differ under earlier versions; "" if these published nothing."""
     closed_nano, books = series.guarantee.closed_nano, series.books
     if not closed_nano or books is None:
         return ""

@@ -18,7 +18,7 @@ _KEY_DIGITS: Final = 16
 
 
 class KeyTimes:
-    """Collects the period of each key as a ledger's lines state it; the audit checks these times."""
+    """Collects the period of each key as stated in a ledger's lines; the audit checks these times."""
 
     def __init__(self) -> None:
         self._times: dict[bytes, tuple[int, int]] = {}
@@ -39,7 +39,7 @@ class KeyTimes:
             self._times[key] = (min(first, time_ms), max(last, time_ms))
 
     def listed(self) -> list[tuple[str, int, int]]:
-        """Return each key's fingerprint with its first and last step in ms, in order of the first."""
+        """Return each key's fingerprint with its first and last step in ms, ordered by the first step."""
         found = [(key.decode("ascii", "replace"), *times) for key, times in self._times.items()]
         return sorted(found, key=lambda each: each[1:])
 
@@ -61,7 +61,7 @@ ALONE: Final = (
 def sections_of(
     answers: Answers, keys: Sequence[tuple[str, int, int]], people: Sequence[str], *, holds: bool
 ) -> list[Section]:
-    """Return the sections; ``people`` are paragraphs to hand to persons if the ledger ``holds``."""
+    """Return the sections; ``people`` are paragraphs to hand to people if the audit passed (``holds``)."""
     own = [_promises(answers, holds=holds), _used(answers, holds=holds), _members(answers)]
     return [*own, _keys(keys), _told(people, holds=holds)]
 
@@ -98,7 +98,7 @@ def _members(answers: Answers) -> Section:
 
 
 def unlisted(answers: Answers) -> list[str]:
-    """Return sentences on the persons and series missing from the list of persons."""
+    """Return sentences on the persons and series that the list of persons omits."""
     said, further = [], answers.members - len(answers.people)
     if further > 0:
         said.append(f"{further:,} more {'person is' if further == 1 else 'people are'} not listed.")
@@ -128,10 +128,10 @@ _UNKNOWN = "This version of the program does not know the terms of this policy."
 
 
 def plain_of(inquiry: StandingInquiry) -> list[tuple[str, str]]:
-    """Return titles and paragraphs for all series asked for; call it after reading the ledger.
+    """Return titles and paragraphs for all requested series; call it after reading the ledger.
 
     If any line read has a fault, no paragraph may be handed out, because each covers all series of the person. Raises
-    `UnknownNameError` for a name that the ledger does not have.
+    `UnknownNameError` for a name that is not in the ledger.
     """
     found, faults = [], len(inquiry.answer().findings)
     few = "1 fault" if faults == 1 else f"{faults:,} faults"
@@ -154,7 +154,7 @@ KeyTime = tuple[str, int, int]  # key fingerprint with first and last step in ms
 
 
 def text_of(answers: Answers, keys: Sequence[KeyTime], people: Iterable[str], *, holds: bool) -> str:
-    """Return the answers as titled paragraphs; those for ``people`` are included if the ledger ``holds``."""
+    """Return the answers as titled paragraphs, including those for ``people`` if the audit passed (``holds``)."""
     lines = ["", "What is guaranteed, and for how many series"]
     lines += [] if holds else [wrapped(WRONG_BOOKS)]
     for promise, count in answers.promises:
@@ -184,7 +184,7 @@ def text_of(answers: Answers, keys: Sequence[KeyTime], people: Iterable[str], *,
 
 
 def document_of(answers: Answers, keys: Sequence[KeyTime], people: Iterable[str], *, holds: bool) -> dict[str, Any]:
-    """Return the same content for JSON; times are in ms."""
+    """Return the same content as `text_of` for JSON; times are in ms."""
     least = "" if holds else AT_LEAST
     return {
         "promises": [{"promise": promise, "series": count} for promise, count in answers.promises],

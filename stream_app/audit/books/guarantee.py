@@ -1,10 +1,10 @@
-"""The guarantee of one series, computed only from its spends, without any figure of the ledger.
+"""The guarantee of one series, computed only from its spends, without any figure that the ledger states.
 
 Within a period, for every step t, the spends on the landmarks and t together are at most epsilon. Over all periods,
 their totals are at most the series' reservation, if its first entry states one, and at most the lifetime bound. A step
-that becomes a landmark after it was processed counts at the largest spend of any regular step so far. That is at least
-its own spend, and it makes remembering every step unnecessary. So the sums are upper bounds: if they stay within a
-bound, so do the exact sums. They equal the exact sums if no landmark was registered late.
+that becomes a landmark after it was processed counts at the largest spend of any regular step so far. This is at least
+the step's own spend, and it makes remembering every step unnecessary. So the sums are upper bounds: if they stay within
+a bound, so do the exact sums. They equal the exact sums if no landmark was registered late.
 
 If any w consecutive steps are protected together, three parts are together at most epsilon: the spends on the
 landmarks, those on the other steps of any window, and w times the cost of a private dissimilarity. No window contains
@@ -19,7 +19,7 @@ from stream_app.words.amount import amount
 
 @dataclass(slots=True)
 class Guarantee:
-    """The loss of one series so far, changed in place because an audit follows a million series at once."""
+    """The loss of one series so far, updated in place because an audit follows a million series at once."""
 
     budget_nano: int = 0  # of the current period
     landmark_nano: int = 0  # spent on landmarks of the current period
@@ -90,7 +90,7 @@ class Guarantee:
         return f"{parts}: {amount(self.promised_nano)} in total, more than {whose} of {amount(bound)}"
 
     def begin_unknown(self, budget_nano: int) -> None:
-        """Begin a period with an unknown guarantee: its spends count over all periods but violate nothing."""
+        """Begin a period with an unknown guarantee: its spends count in the sum of all periods but violate nothing."""
         self._close(budget_nano)
         self.budget_nano, self.broken = 0, True
 
@@ -134,7 +134,7 @@ class SeriesLoss(NamedTuple):
 
     @property
     def left_nano(self) -> int:
-        """The epsilon that the current period may still lose; 0 if it lost too much."""
+        """The epsilon still available in the current period; 0 if the period is overspent."""
         return max(0, self.budget_nano - self.landmark_nano - self.peak_nano)
 
     @property

@@ -96,7 +96,7 @@ class LandmarkSet(NamedTuple):
         return count
 
     def joined(self, intervals: Iterable[Interval]) -> "LandmarkSet":
-        """Return the set with more intervals added; steps that it already contains change nothing."""
+        """Return the set with more intervals added; adding steps that it already contains changes nothing."""
         starts, ends = list(self.starts), list(self.ends)
         changed = len(starts)
         for start, end in intervals:

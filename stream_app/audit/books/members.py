@@ -3,7 +3,7 @@
 A series reserves the most that it may lose over its whole life; its first policy entry states the amount. A person's
 limit bounds the sum that all their series reserve, including closed series. The entries of a limit are in a separate
 chain, whose name is the person plus the *separator*, the character that ends the person's name in series ids. So these
-chains reveal the separator; a ledger without them guarantees nothing about persons and needs none.
+chains reveal the separator; a ledger without them guarantees nothing about persons and needs no separator.
 
 Reservations are never returned and a limit never rises. So if the reservations are within the limit at the end, they
 always were. It does not matter how the chains of one or of several partitions were mixed: each series is counted when
@@ -25,7 +25,7 @@ Fault = tuple[Code, str]  # a finding's code and its sentence, about the current
 
 @dataclass(slots=True)
 class Member:
-    """The known facts about one person, changed in place because an audit follows 100,000 persons at once."""
+    """What is known about one person, updated in place because an audit follows 100,000 persons at once."""
 
     cap_nano: int | None = None  # lowest limit so far; None if none
     claims_nano: int = 0
@@ -35,7 +35,7 @@ class Member:
 
 
 class MembersRead(NamedTuple):
-    """The reservations and limits that an audit read; `fullest` has reserved most of their limit."""
+    """The reservations and limits that an audit read; `fullest` has reserved the largest share of their limit."""
 
     separator: str | None  # None if no person's chain shows it
     claims: int  # that reserve
@@ -46,7 +46,7 @@ class MembersRead(NamedTuple):
 
 
 def claim_faults(entry: PolicyEntry, terms: Terms) -> list[Fault]:
-    """Return the faults of a policy entry's own reservation, or of its absence."""
+    """Return the faults of a policy entry's own reservation, or of a missing one."""
     claim, most = entry.lifetime_nano, terms.lifetime_nano
     if claim is None:
         if most is None or entry.sequence > 1 or terms.neighbours:
@@ -82,7 +82,7 @@ class Members:
         return member is not None and member.cap_nano is not None
 
     def claim(self, series: str, claim_nano: int | None) -> list[Fault]:
-        """Count a series by its first policy entry and return the faults; None means no reservation."""
+        """Count a series at its first policy entry and return the faults; a claim of None means no reservation."""
         self._count += claim_nano is not None
         if self.separator:
             return self._count_in(series, claim_nano)
@@ -93,7 +93,7 @@ class Members:
         return []
 
     def beside(self, series: str, *, collects: bool) -> list[Fault]:
-        """Return the faults of a version that collects data, or of a series' first version that does not.
+        """Return the faults of a version that collects data, or of a series' first version that does not collect any.
 
         Collected series reserve nothing, so a person's data in them would be published outside all reservations.
         """

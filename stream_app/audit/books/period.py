@@ -37,12 +37,12 @@ from stream_app.audit.form.entry import (
 Findings = list[Finding]
 PADDING: Final = "padding"  # method of drawing dummies for free
 MOST_STEPS: Final = {"optimal": 16, "heuristic": 16_384, "partitioned": 16_384, PADDING: 65_536}
-"""The most steps in a range to draw from, by method."""
+"""Maximum number of steps in a range to draw from, by method."""
 
 
 @dataclass(slots=True)
 class Books:
-    """The figures of a period so far, changed in place because an audit follows a million series at once."""
+    """The running figures of a period, updated in place because an audit follows a million series at once."""
 
     terms: Terms
     landmarks: LandmarkSet
@@ -66,7 +66,7 @@ class Books:
     until_ms: int = MAX_TIMESTAMP  # last start of a step before the next renewal bound
 
     def look(self, step: int) -> Stretch:
-        """Return the stretch that contains `step`, and keep it; its `base` includes the unused spare."""
+        """Return the stretch that contains `step`, and remember it; its `base` includes the unused spare."""
         terms = self.terms
         if terms.units is not None:  # steps omit landmarks, so no step is one
             self.stretch = Stretch(0, FOREVER, landmark=False, base=self.spare)
@@ -109,7 +109,7 @@ class Books:
         return renew[passed - 1]
 
     def waits(self, step: int) -> bool:
-        """Return whether the version may not spend yet at `step`."""
+        """Return whether the version may not yet spend at `step`."""
         return self.terms.steps.start(step) < self.opens_ms
 
     def loss(self, step: int, spend: int) -> int:
@@ -119,7 +119,7 @@ class Books:
         return self.window.loss(step, spend)
 
     def join(self, added: list[Interval]) -> int:
-        """Turn steps or units [start, end) into landmarks; return how many come before the next step."""
+        """Turn steps or units [start, end) into landmarks; return how many of them come before the next step."""
         joined = self.landmarks.joined(added)
         passed = joined.count_before(self.next_mark) - self.landmarks.count_before(self.next_mark)
         coming = joined.total - self.landmarks.total - passed
@@ -137,7 +137,7 @@ class Books:
 
     @property
     def next_mark(self) -> int:
-        """The number of the step or unit after the last processed step; before the first, none has passed."""
+        """The number of the step or unit after the last processed step; before the first step, none has passed."""
         units = self.terms.units
         if units is None:
             return self.next_step
@@ -194,7 +194,7 @@ def _pass(books: Books, entry: ReleaseEntry, step: int, *, landmark: bool) -> No
 
 
 def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]) -> tuple[int, Findings]:
-    """Check a registration of steps, apply it, and return how many were already processed, and findings."""
+    """Check and apply a registration of steps; return how many were already processed, and the findings."""
     terms = books.terms
     findings: Findings = []
     if terms.level != "landmark":
@@ -226,7 +226,7 @@ def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]
 def _charge(books: Books, entry: LandmarksEntry, passed: int) -> int:
     """Return the cost of processed steps that become landmarks: for each, the largest regular spend.
 
-    If missing entries hide that spend in a version with windows, it is inferred from the charge where possible.
+    If missing entries hide that spend in a version with windows, it is inferred from the charge if possible.
     """
     window, units = books.window, books.terms.units
     if units is not None:
@@ -288,7 +288,7 @@ def _figures(findings: Findings, entry: ReleaseEntry | LandmarksEntry, spent: in
 
 
 def agree(findings: Findings, code: Code, entry: Entry, reason: str = "", **due: int) -> None:
-    """Add a finding for each figure of an entry that differs from ``due``, with the reason for the latter."""
+    """Add a finding for each figure of an entry that differs from ``due``, with the reason for the due figure."""
     for member, expected in due.items():
         found = getattr(entry, member)
         if found != expected:

@@ -7,7 +7,8 @@ step gets `E - S - R*a`. BD and BA treat landmarks like Uniform. If windows are 
 of regular spends in a window, and a regular step's share here is for its whole window (window.py). At user level, R is
 the rest of the length, and every step gets `(E - S) // R`.
 
-A share is a function of S, M and R, in nano-epsilon, and of whether the step is a landmark; 0 perturbs nothing.
+A share is a function of S, M and R, in nano-epsilon, and of whether the step is a landmark; a share of 0 perturbs
+nothing.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,7 @@ MILLION: Final = 10**6
 
 @lru_cache
 def share_of(scheme: str, budget: int, regular_millionths: int) -> Share:
-    """Return a scheme's cached share function at any level but user; raises `ValueError` if unknown."""
+    """Return a scheme's cached share function at any level but user; raises `ValueError` for an unknown scheme."""
     match scheme:
         case "skip":
             return skip(budget)

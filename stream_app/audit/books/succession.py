@@ -1,4 +1,4 @@
-"""Check whether a policy version protects less together than the previous one.
+"""Checks whether a policy version's joint protection is weaker than that of the previous one.
 
 See docs/policies.md, "Weaker versions". Two histories that differ on the landmarks of a version and within one of its
 windows can be distinguished by at most epsilon. A later version that no longer covers some of these histories withdraws
@@ -21,7 +21,7 @@ _SIDES: Final = (("south", 1), ("west", 1), ("north", -1), ("east", -1))
 
 
 def losses(before: Books, terms: Terms, end_ms: int) -> list[str]:
-    """Return phrases that say what a new version protects less together; empty if it is not weaker.
+    """Return phrases that say how a new version's joint protection is weaker; the list is empty if it is not.
 
     `before` contains the books of the previous version, and `end_ms` is the end of the last processed step.
     """
@@ -61,7 +61,7 @@ def carried_into(before: Books, terms: Terms, end_ms: int) -> LandmarkSet:
 
 
 def renews(before: Books, terms: Terms, end_ms: int) -> bool:
-    """Return whether a version renews the previous one: the same terms for the rest, after some bounds.
+    """Return whether a version renews the previous one: some bounds have passed, and the remaining terms are the same.
 
     An operator's version with exactly this content is also a renewal.
     """
@@ -77,11 +77,11 @@ def renews(before: Books, terms: Terms, end_ms: int) -> bool:
 
 
 def waiting(left: EarlierSpends, before: Books, terms: Terms) -> tuple[EarlierSpends, int]:
-    """Return the spends up to `before` that limit later windows, and when `terms` may spend (in ms).
+    """Return the spends up to `before` that limit later windows, and the time from which `terms` may spend (in ms).
 
     Without units in either version, no window of one version contains spends of the other. If either has units, windows
     of both versions must fit between their spends, and a step counts as a unit. Equal windows of equal units on one
-    grid protect the same together, so the spends of both versions count as those of one.
+    grid protect the same things together, so the spends of both versions count as those of one.
     """
     if before.terms.units is None and terms.units is None:
         spends = _earlier_spends(left, before, terms)

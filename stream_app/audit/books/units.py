@@ -1,8 +1,8 @@
 """Statistics of units: grids of steps and units, a step's allowed spend, cost of late units, and bins.
 
 Let any w consecutive units be protected together, and let E be the budget, S the spend on landmarks and R the remaining
-spare. A step may spend `E - S` if R is 0, else `w * ((E - S) // (w + R))`. A neighbour that differs in a units of the
-step loses at most a/w of the spend. So if M is the largest spend of a step, n units that become landmarks late cost
+spare. A step may spend `E - S` if R is 0, else `w * ((E - S) // (w + R))`. A neighbour that differs in `a` units of the
+step loses at most `a/w` of the spend. So if M is the largest spend of a step, n units that become landmarks late cost
 `ceil(n * M / w)`.
 """
 
@@ -30,7 +30,7 @@ class Grid(NamedTuple):
         return (at_ms - self.origin_ms) // self.length_ms
 
     def start(self, index: int) -> int:
-        """Return the start of a span, or 1970 if that is later, as in records."""
+        """Return the start of a span as in records: 1970 if the span begins earlier."""
         return max(0, self.origin_ms + index * self.length_ms)
 
     def covering(self, start_ms: int, end_ms: int) -> tuple[int, int]:
@@ -43,7 +43,7 @@ class Grid(NamedTuple):
 
 
 class Units(NamedTuple):
-    """The units of a policy: each step has `per_step`, and any `window` in a row are protected together."""
+    """The units of a policy: each step has `per_step`, and any `window` consecutive units are protected together."""
 
     grid: Grid
     per_step: int
@@ -85,7 +85,7 @@ def _bins(units: Units, start_ms: int) -> Mapping[str, int]:
 
 
 def units_of(protection: Mapping[str, Any], value: Mapping[str, Any]) -> Units | None:
-    """Return the units of a policy with valid form, or None if its steps are protected whole."""
+    """Return the units of a well-formed policy, or None if its steps are protected as a whole."""
     unit = protection.get("unit")
     if unit is None:
         return None

@@ -4,10 +4,10 @@ The budgets of a base and its views add up for histories that differ on the land
 protect the same units, and a base's landmark must be a landmark in every view. All versions up to the end are compared:
 a base and a view may register a landmark in either order, and the check relies on no order between chains.
 
-The sums of a view's chain hold for its own landmarks and events. If it spent on something that its base protects
-differently, no sum counts that spend as the base guaranteed. So these two findings mean a violated guarantee, not an
-integrity error. A landmark that only the view has was guaranteed to nobody, and extra landmarks only make its sums
-larger.
+The sums of a view's chain hold for its own landmarks and events. If a view spent budget on something that its base
+protects differently, no sum counts that spend in the way that the base guaranteed. So these two findings mean a
+violated guarantee, not an integrity error. Nobody was guaranteed a landmark that only the view has, and extra landmarks
+only make the view's sums larger.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ class EarlierProtection(NamedTuple):
     weaker: bool = False  # whether a version gave up landmarks
 
     def after(self, before: Books, terms: Terms, *, weaker: bool, view: bool) -> "EarlierProtection":
-        """Return this with an ended version added: `before` has its books, `terms` are the next version's.
+        """Return a copy with an ended version added; `before` has its books, and `terms` are those of the next version.
 
         For a view, and for a base that gave up landmarks, only past landmarks are kept: a later version has to name the
         remaining ones.
@@ -84,7 +84,7 @@ class Side(NamedTuple):
 
 
 def view_faults(view: Side, base: Side, first_ms: int) -> Iterator[Fault]:
-    """Yield the faults of a view against its base; `first_ms` is the first step it spent on (-1: none)."""
+    """Yield the faults of a view compared with its base; `first_ms` is the first step the view spent on (-1: none)."""
     terms = view.books.terms
     if not (view.held.alike and base.held.alike and protected(terms) == protected(base.books.terms)):
         what = f"protects differently from {base.series!r}, so their budgets do not add up"

@@ -1,11 +1,11 @@
-"""The windows of a version that protects w consecutive steps: regular steps' shares, windows' losses.
+"""The windows of a version that protects w consecutive steps: shares of regular steps, losses of windows.
 
 Let A be what the landmarks leave of the budget: E - S - R*a (see share.py), or E - w*e1 at level w-event. Here e1 is
-the cost of a private dissimilarity, E // 2w, or 0 with released ones. A regular step may spend what the last w - 1
-steps left of A; landmarks among them are counted elsewhere. BD proposes half of the rest. BA proposes u = A // w for
-each step since the last regular publication, after that publication has been paid back: if k units were spent on step
-l, the steps up to l + k - 1 pay them back by publishing nothing. The other schemes propose u. Each event also costs e1,
-published or not.
+the cost of a private dissimilarity, E // 2w, or 0 if dissimilarities are released. A regular step may spend what the
+last w - 1 steps left of A; landmarks among them are counted elsewhere. BD proposes half of the rest. BA proposes u = A
+// w for each step since the last regular publication, after that publication has been paid back: if k units were spent
+on step l, the steps up to l + k - 1 pay them back by publishing nothing. The other schemes propose u. Each event also
+costs e1, published or not.
 
 A version waits while windows, its own or those of an earlier version, contain steps that an earlier version spent on.
 Steps of versions differ in length, so the spends that matter to the next version are stored in milliseconds.
@@ -19,7 +19,7 @@ from stream_app.audit.books.landmarks import LandmarkSet
 
 
 class Reach(NamedTuple):
-    """The window that a version protects besides landmarks; without units, its steps count as units."""
+    """The window that a version protects in addition to landmarks; without units, its steps count as units."""
 
     origin_ms: int | None  # of the grid of units; None without units
     unit_ms: int
@@ -32,7 +32,7 @@ class Reach(NamedTuple):
 
 
 class EarlierSpends(NamedTuple):
-    """The last spend of all versions so far, which later windows must not contain; zeros if unknown."""
+    """The last spend of all versions so far, which no later window may contain; zeros if it is unknown."""
 
     end_ms: int = 0  # of the last step with a spend
     reach_ms: int = 0  # end of the last window of earlier versions around a step with a spend
@@ -43,12 +43,12 @@ class EarlierSpends(NamedTuple):
         return max(self.end_ms + reach.length_ms - reach.unit_ms, self.reach_ms) if self.end_ms else 0
 
     def clears_ms(self, reach: Reach) -> int:
-        """Return when a version may begin to spend if either version has units, so their windows stay apart."""
+        """Return when a version may begin to spend if either version has units, so that their windows stay apart."""
         return max(self.end_ms + reach.length_ms, self.reach_ms) if self.end_ms else 0
 
 
 class Frame(NamedTuple):
-    """The windows of a policy: at level w-event, and at level landmark if longer than a step."""
+    """The windows of a policy: at level w-event, and at level landmark if they are longer than a step."""
 
     steps: int  # w
     step_ms: int
@@ -74,7 +74,7 @@ class Window:
     hidden: bool = False  # whether missing entries may hide a larger regular spend
 
     def due(self, scheme: str, first: int, step: int, free: int) -> int:
-        """Return a scheme's proposal at a regular step; `free` is A, `first` the first processed step."""
+        """Return a scheme's proposal at a regular step; `free` is A, and `first` is the first processed step."""
         steps, held = self.frame.steps, self.held(step)
         share = unit = free // steps
         match scheme:
@@ -91,7 +91,7 @@ class Window:
         return max(0, min(share, free - held))
 
     def held(self, step: int) -> int:
-        """Return the spends of the other steps in the window ending with `step`; forget all earlier steps."""
+        """Return the sum spent on the other steps in the window ending with `step`; forget all earlier steps."""
         while self.spends and self.spends[0][0] <= step - self.frame.steps:
             self.total_nano -= self.spends.popleft()[1]
         if not self.spends or self.spends[-1][0] < step:
@@ -136,7 +136,7 @@ class Window:
         return True
 
     def leave(self, left: EarlierSpends) -> EarlierSpends:
-        """Return the spends up to this period that later ones must consider; `left` has those of earlier ones."""
+        """Return the spends so far that later periods must consider; `left` has the spends of earlier periods."""
         if self.cost_ms is None:
             return left
         length_ms = self.frame.steps * self.frame.step_ms

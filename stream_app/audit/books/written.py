@@ -1,4 +1,4 @@
-"""Cache of release entries' text for later entries: most series have the same figures as earlier ones.
+"""A cache of release entries' text for later entries, because most series have the same figures as earlier ones.
 
 The figures of an entry, from its decision to its release's hash, follow from the share, the spend on landmarks, the
 peak, and whether its step is a landmark. They are written once for all series that reach the same text from the same
@@ -16,11 +16,11 @@ _DECISIONS: Final = {word[:1].encode(): word for word in (PERTURBED, APPROXIMATE
 """The decisions by their first letters."""
 _MOST_DIGITS: Final = len(str(MAX_TIMESTAMP))
 MOST: Final = 8_192
-"""The most texts of figures (600 bytes each), heads and timestamps (150 bytes each) that are kept."""
+"""Maximum number of kept texts of figures (600 bytes each), heads and timestamps (150 bytes each)."""
 
 RARELY: Final = 16  # all texts are dropped after `most` times this many misses
 _TRIAL: Final = 2_048
-"""The number of texts written before checking that as many entries reused a kept text.
+"""The number of texts written before checking whether at least as many entries reused a kept text.
 
 If fewer did, because few series share figures, keeping texts costs more than writing them, so none of the next `RARELY`
 times as many texts is kept.
@@ -28,7 +28,7 @@ times as many texts is kept.
 
 
 Follow = tuple[int, bool, str, int, int, "Figures"]
-"""The result of some figures and the text of the next entry's figures.
+"""The result of combining some figures with the text of the next entry's figures.
 
 It contains the number of landmarks at or after the step (before the entry), and whether the step is one; the text is
 valid only with these two. The decision, the step's share and spend in nano-epsilon, and the figures after it follow. It
@@ -37,7 +37,7 @@ is a plain tuple, because one is created for each text.
 
 
 class Figures:
-    """Figures that many series can share, and the results of the next entry, by that entry's text."""
+    """Figures that many series can share, and the results of the next entry, keyed by that entry's text."""
 
     __slots__ = ("follows", "peak_nano", "spent_nano")
 
@@ -47,7 +47,7 @@ class Figures:
 
 
 class WrittenTexts:
-    """A cache of texts written for entries and values read from them; it takes a few megabytes at most."""
+    """A cache of the texts written for entries and the values read from them; it takes a few megabytes at most."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
@@ -88,7 +88,7 @@ class WrittenTexts:
         return found
 
     def follow(self, before: Figures, terms: Terms, text: bytes, left: int, *, landmark: bool) -> Follow | None:
-        """Return the result of figures and an entry's text, or None if such a step should have another text."""
+        """Return the result of figures with an entry's text, or None if such a step should have a different text."""
         decision = _DECISIONS.get(text[_DECISION_AT : _DECISION_AT + 1])
         spent, peak = before.spent_nano, before.peak_nano
         due = terms.share(spent, peak, left, landmark)
@@ -123,7 +123,7 @@ class WrittenTexts:
         return found
 
     def _ask(self) -> None:
-        """Decide by reuse of kept texts whether to keep further ones; after too many misses, forget all."""
+        """Decide from the reuse of kept texts whether to keep more of them; after too many misses, forget all."""
         met = self.entries - self._before - self._trial
         if self._keeps:
             self._misses += self._trial

@@ -67,7 +67,7 @@ class Explanation(NamedTuple):
 
     @property
     def unknown(self) -> str:
-        """A sentence on what no record reveals about the step's value; "" if the value is a single event's."""
+        """A sentence on what no record reveals about the step's value; "" if the value comes from a single event."""
         terms = self.terms
         if terms.units is not None:
             told = "Its release says how many units these are. " if self.entry.decision == PERTURBED else ""

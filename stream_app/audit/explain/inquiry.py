@@ -30,7 +30,7 @@ class UndecidedError(Exception):
 class Inquiry:
     """Explains one step with `answer`, given the lines of a ledger and then, if wanted, of its releases.
 
-    Lines of other series are skipped. Of the lines after the step, only the position is used.
+    Lines of other series are skipped. For lines after the step, only the position is used.
     """
 
     def __init__(self, series: str, timestamp: int) -> None:
@@ -51,7 +51,7 @@ class Inquiry:
 
     @property
     def tosses(self) -> bool:
-        """Whether a coin decided the step, so that the releases before it reveal the rate."""
+        """Whether a coin decided the step; if so, the releases before it reveal the rate."""
         return self._found is not None and self._found.is_tossed
 
     def entries(self, lines: Sequence[bytes]) -> None:
@@ -68,7 +68,7 @@ class Inquiry:
                     self._follow(entry, digest_of(data))
 
     def releases(self, lines: Sequence[bytes]) -> None:
-        """Read the next lines of the releases, after the whole ledger; ignore releases not in the ledger."""
+        """Read the next lines of the releases, after the whole ledger; ignore releases that are not in the ledger."""
         due = {each.release: each.timestamp for each in self._published}
         for data in lines:
             at = due.get(blake2b(data, digest_size=DIGEST_BYTES).hexdigest())
@@ -77,7 +77,7 @@ class Inquiry:
                 self._measurements[at] = release.measurement, release.items
 
     def answer(self) -> Explanation:
-        """Return the explanation; raises `UndecidedError` if the ledger contains none."""
+        """Return the explanation; raises `UndecidedError` if the ledger has no such decision."""
         if self._found is None:
             many = len(self._findings)
             doubt = f" (the ledger has faults: {many} findings; run `audit`)" if many else ""

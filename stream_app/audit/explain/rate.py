@@ -1,4 +1,4 @@
-"""The rate at which Adaptive publishes, a function of released noisy values, in whole billionths.
+"""The rate at which Adaptive publishes, in whole billionths; it is a function of released noisy values.
 
 After each publication except a period's first, the distance between its noisy value and the previous one is compared
 with the scale of the noise just used. If the scale exceeds the distance, the rate falls; otherwise it rises. Distances

@@ -1,4 +1,4 @@
-"""The domain of each member of a policy on its own, in one table for each object of the policy."""
+"""The domain of each single member of a policy, in one table for each object of the policy."""
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -45,7 +45,7 @@ def one_of(*texts: str) -> Domain:
 
 
 def listed(fits: Callable[[Any], bool], least: int, says: str) -> Domain:
-    """Return the domain of lists of `least` to 4096 different items."""
+    """Return the domain of lists of `least` to 4096 distinct items."""
     return Domain(
         lambda found: (
             isinstance(found, list)
@@ -146,7 +146,7 @@ PROTECTION: Final = {
 }
 """The members of `protection`."""
 RATES: Final = {"increase": _SHARE, "decrease": _SHARE, "minimum": _SHARE}
-"""The members of a scheme with a rate of publishing."""
+"""The members of a scheme that has a publishing rate."""
 
 
 class SchemeDomain(NamedTuple):
@@ -157,7 +157,7 @@ class SchemeDomain(NamedTuple):
 
     @property
     def has_rate(self) -> bool:
-        """Whether the scheme publishes at a rate."""
+        """Whether the scheme has a publishing rate."""
         return RATES.keys() <= self.members.keys()
 
 

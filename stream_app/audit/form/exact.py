@@ -1,4 +1,4 @@
-"""The exact form of each record: the order and types of its members, and ranges not checked later."""
+"""The exact form of each record: the order and types of its members, and any ranges not checked later."""
 
 import re
 from collections.abc import Callable
@@ -31,7 +31,7 @@ _KEY: Final = re.compile("[0-9a-f]{16}")
 
 
 class EntryForm(NamedTuple):
-    """The form of a kind of entry; `fault` finds other faults, `absent` has values for absent members."""
+    """The form of a kind of entry; `fault` finds other faults, and `absent` has the values of absent members."""
 
     kind: str
     types: tuple[type, ...]
@@ -61,7 +61,7 @@ _JSON: Final[dict[type, str]] = {
 
 
 def misfit(name: str, found: object, due: type) -> str:
-    """Return the sentence that a member has the wrong type, without revealing the member's value."""
+    """Return a sentence saying that a member has the wrong type, without revealing the member's value."""
     return f"`{name}` is {_JSON[type(found)]}, but must be {_JSON[due]}"
 
 
@@ -154,7 +154,7 @@ def _link_fault(entry: Known) -> str:
 def _form(
     kind: str, entry: type[Known], fault: Callable[[Any], str], **absent: Any
 ) -> tuple[tuple[str, ...], EntryForm]:
-    """Return the ordered names of the members, and the form of entries without the members in `absent`."""
+    """Return the names of the members in order, and the form of entries without the members in `absent`."""
     hints = {"parameters": dict, "lifetime_nano": int}  # their JSON types, if present
     types = {name: hints.get(name) or get_origin(hint) or hint for name, hint in get_type_hints(entry).items()}
     places = tuple((entry._fields.index(name), value) for name, value in absent.items())

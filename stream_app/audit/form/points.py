@@ -88,7 +88,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """Means of a public number of items: sums on a grid, divided by the number."""
+    """Means of a public number of items: sums on a grid, divided by that number."""
 
     line: Line
 

@@ -1,7 +1,7 @@
 """Checks the parameters in a `policy` entry: each member by itself, and all of them together.
 
-This check shares nothing with the worker, because the guarantee of a policy that the worker would reject is not what
-the policy says. Numbers are read as the decimals in which they are written.
+This check shares nothing with the worker, because a policy that the worker would reject does not guarantee what it
+says. Numbers are read as the decimals in which they are written.
 """
 
 from math import floor
@@ -29,7 +29,7 @@ def fault_of(parameters: Members) -> str:
 
 
 def sensitivity_of(parameters: Members) -> int:
-    """Return the largest L1 distance of neighbouring counts: an item is moved, or is added or removed."""
+    """Return the largest L1 distance between neighbouring counts: an item is moved, or is added or removed."""
     collect = parameters.get("collect")
     if collect is None:
         return int(parameters["value"].get("sensitivity", 1))

@@ -27,7 +27,7 @@ _NOT_ASCII: Final = re.compile("[^\n -~]")
 
 
 def is_claim(data: bytes) -> bool:
-    """Return whether a line is a claim in exact form: it names a partition's owner and is in no chain."""
+    """Return whether a line is a claim in exact form; a claim names a partition's owner and is in no chain."""
     members = _members(data)
     return (
         not isinstance(members, str)
@@ -132,7 +132,7 @@ def read_spelling(spelling: bytes) -> str | None:
 
 
 def _members(data: bytes, other: str = "not a JSON object") -> dict[str, Any] | str:
-    """Return the members of a JSON object, or a sentence that says why not.
+    """Return the members of a JSON object, or a sentence that says why there are none.
 
     The sentence is `other` for JSON that is not an object.
     """

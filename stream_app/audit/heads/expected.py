@@ -2,8 +2,8 @@
 
 chain.py checks that a chain is complete up to an entry. This module compares the hash that an entry claims with the
 hash that was signed for its position. In an audit of a whole ledger, all leaves arrive before the entries, and each is
-kept until its entry arrives: 40 bytes per leaf, and about 400 per series. Next to a live worker, an entry arrives
-before its leaf. Entries are then kept until a leaf covers them, 40 bytes each.
+kept until its entry arrives, which takes 40 bytes per leaf and about 400 per series. Beside a live worker, an entry
+arrives before its leaf. Entries are then kept until a leaf covers them, 40 bytes each.
 """
 
 from collections.abc import Callable, Iterable
@@ -46,7 +46,7 @@ class ExpectedEntries:
 
     @property
     def entries_signed(self) -> int:
-        """How many entries are at or before the last leaf of their series."""
+        """The number of entries at or before the last leaf of their series."""
         return sum(signed.last for signed in self._series.values())
 
     def leaf(self, leaf: Leaf, text: bytes) -> None:
@@ -147,7 +147,7 @@ def _place(sequence: int, digest: bytes) -> bytes:
 
 
 def _digest(claimed: bytes) -> bytes:
-    """Return the hash that an entry claims; zeros, which nobody signed, if it is not a hash."""
+    """Return the hash that an entry claims, or zeros, which nobody signed, if the claim is not a hash."""
     try:
         return bytes.fromhex(claimed.decode()) if len(claimed) == HASH_DIGITS else bytes(HASH_DIGITS // 2)
     except ValueError:

@@ -1,7 +1,7 @@
 """The data for a report's plots: releases of chosen series, and all epsilon spent.
 
-It is read in a second pass over the ledger. The first pass finds the series that lost most, however many there are; the
-second keeps the points of only these series.
+It is read in a second pass over the ledger. The first pass finds the series that lost most, however many series there
+are; the second keeps only the points of those series.
 """
 
 import re
@@ -122,7 +122,7 @@ _SPEND: Final = re.compile(
 
 
 class Flow:
-    """Epsilon spent on landmarks and on other steps, in nano-epsilon, by time bins of `width_ms`."""
+    """Epsilon spent on landmarks and on other steps, in nano-epsilon, in time bins of `width_ms`."""
 
     def __init__(self) -> None:
         self.width_ms = 1

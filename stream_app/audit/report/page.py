@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SHOWN: Final = 200
-"""How many integrity errors, and how many remarks, the page lists; it lists all violations."""
+"""Maximum number of integrity errors, and of remarks, that the page lists; it lists all violations."""
 
 STYLE: Final = """
 :root { color-scheme: light dark; --ground: #fff; --text: #1d2733; --muted: #5a6673; --line: #e3e7eb;
@@ -125,7 +125,7 @@ def _findings(report: Report) -> str:
 
 
 FAR: Final = 20
-"""The ratio of the largest to the smallest amount spent from which the axis is logarithmic.
+"""Ratio of the largest to the smallest amount spent above which the axis is logarithmic.
 
 The axis then shows a power of ten.
 """
@@ -147,7 +147,7 @@ def flow(spends: Flow, axes: "Axes") -> None:
 
 
 def shares_left(losses: Sequence[SeriesLoss], axes: "Axes") -> None:
-    """Plot how the series are distributed by the remaining share of their current budget."""
+    """Plot the distribution of the series over the remaining share of their current budget."""
     shares = [100 * loss.share_left for loss in losses]
     axes.hist(
         shares, bins=[5 * edge for edge in range(21)], color=pictures.REGULAR_COLOUR, edgecolor="none", rwidth=0.96
@@ -173,7 +173,7 @@ def shares_over_time(curves: Sequence[Curve], axes: "Axes") -> None:
 
 
 def spends_over_time(curves: Sequence[Curve], axes: "Axes") -> None:
-    """Plot the epsilon of each perturbed release, with one colour per series; diamonds are landmarks."""
+    """Plot the epsilon of each perturbed release, with one colour per series; diamonds mark landmarks."""
     seen = set()
     for nth, curve in enumerate(curves):
         label: str | None = pictures.label_of(curve.series)
@@ -223,7 +223,7 @@ def worst(losses: Sequence[SeriesLoss], axes: "Axes") -> None:
 
 
 def _over_time(axes: "Axes", label: str, curves: Sequence[Curve] = ()) -> None:
-    """Finish a plot over time; shade landmarks only if they are the same for all series, not ambiguous."""
+    """Finish a plot over time; shade landmarks only if all series share them, so that they are not ambiguous."""
     axes.set_ylabel(label)
     spans = {tuple(sorted(set(curve.spans_ms))) for curve in curves}
     if len(spans) == 1:

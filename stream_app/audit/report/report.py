@@ -167,7 +167,7 @@ class Tally:
             self.findings.add(finding, MOST_BROKEN if kind_of(finding.code) == "promise" else LISTED)
 
     def counted(self) -> dict[Code, int]:
-        """Return the number of findings per code: violated guarantees first, and `theorem` before all."""
+        """Return the number of findings per code: violated guarantees first, with `theorem` at the top."""
         order = sorted(self.counts, key=lambda code: (code != "theorem", kind_of(code) == "books", code))
         return {code: self.counts[code] for code in order}
 

@@ -43,7 +43,7 @@ def text_of(found: Standing) -> str:
 
 
 def table_of(members: Sequence[MemberStanding]) -> str:
-    """Return all persons as a table in epsilon, in the given order."""
+    """Return a table of all persons in the given order, in epsilon."""
     rows = [("person", "limit", "reserved", "left", "part", "series")]
     for one in members:
         left = "-" if one.left_nano is None else amount(one.left_nano)

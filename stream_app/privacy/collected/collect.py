@@ -121,14 +121,14 @@ def gathered_of(kind: Kind) -> Gathered:
 
 
 def escaped_bytes(text: str) -> int:
-    """Return the maximum size of a text within JSON, in bytes without its quotes."""
+    """Return the maximum size of a text within JSON, in bytes and without its quotes."""
     return len(text.encode()) + sum([5 if letter < " " else letter in '"\\' for letter in text])
 
 
 SENSITIVITY = {"replace": 2, "add-remove": 1}
 """L1 distance between neighbours' counts: one item moves to another cell, or is present or absent."""
 WIDEST_START: Final = LARGEST_CELL
-"""Scale of start noise, in cells: every draw fits into a 64-bit counter, and so do sums of a few."""
+"""Scale of start noise, in cells: every draw fits into a 64-bit counter, and so does the sum of a few draws."""
 
 
 @dataclass(frozen=True, slots=True)

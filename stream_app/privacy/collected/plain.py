@@ -1,8 +1,8 @@
 """Steps of a plain series that accept several readings, and the release of a closing step.
 
 If `absent` is given, watermarks open and close steps as for collected data (`steps`), and every step is processed.
-Otherwise readings do: a reading of step i closes every step up to ``i - open_steps``, and a watermark every step that
-ends at or before it; steps without a reading are passed over. No clock takes part in either.
+Otherwise readings open and close steps: a reading of step i closes every step up to ``i - open_steps``, and a watermark
+closes every step that ends at or before it. Steps without a reading are skipped. Neither way uses a clock.
 """
 
 from stream_app.privacy.collected.steps import (
@@ -58,7 +58,7 @@ def reached(
 
 
 def first_open(policy: Policy, state: State, known: int | None) -> int:
-    """Return the first step that may be open: ``known``, or else the one after the last processed step."""
+    """Return the first step that may be open: ``known`` if given, else the one after the last processed step."""
     return max(0, policy.index_of(state.clock.decided_end_ms - 1) + 1) if known is None else known
 
 
@@ -76,7 +76,7 @@ def opened(policy: Policy, state: State, before: OpenSteps | None, index: int, o
 def watermarked(
     policy: Policy, state: State, before: OpenSteps | None, timestamp_ms: int, offset: int
 ) -> Move | Rejection:
-    """Return the effect of a watermark, which closes every step that ends at or before it, or its refusal."""
+    """Return the effect, or the refusal, of a watermark; a watermark closes every step that ends at or before it."""
     if not read_open(policy):
         return moved(policy, state, before, timestamp_ms, offset)
     now = timestamp_ms // policy.step_ms
@@ -89,14 +89,14 @@ def watermarked(
 
 
 def after_watermark(policy: Policy, before: OpenSteps | None, now: int, offset: int) -> OpenSteps:
-    """Return the open steps after an accepted watermark within step ``now``."""
+    """Return the open steps after a watermark in step ``now`` has been accepted."""
     if before == ALL_GIVEN_UP or not read_open(policy):
         return shifted(policy, before, now, offset)
     return OpenSteps(now, before.offsets[now - before.first :] if before is not None else ())
 
 
 def stays_open(policy: Policy, before: Policy) -> bool:
-    """Return whether steps open under ``before`` stay open under ``policy``, which reads them alike."""
+    """Return whether steps open under ``before`` stay open under ``policy``, which must read them in the same way."""
     alike = (policy.step_ms, policy.kind, policy.within) == (before.step_ms, before.kind, before.within)
     return alike and policy.within is not None
 
@@ -113,13 +113,13 @@ def decide_step(
     """Process a closing step with its combined readings; ``cells`` is None if it has none.
 
     A step without cells is filled without spending. Return None if the key of its epoch was erased; the step is then
-    skipped. Guarantee: that of `fold.step`, where all readings of a step are its one event. If `absent` is a value, a
+    skipped. Guarantee: that of `fold.step`, with all readings of a step as its one event. If `absent` is a value, a
     step without a reading has that value in ``cells`` and is processed as one with that value: the same proposal, coin,
     privacy cost and noise.
 
-    For collected data, ``cells`` are the contents of the counters, which are read only if the step is perturbed.
-    ``seed`` is the closing watermark's if counters start with noise; the guarantee of `steps` holds against anyone who
-    saw them.
+    For collected data, ``cells`` are the contents of the counters, which are read only if the step is perturbed. If
+    counters start with noise, ``seed`` is that of the closing watermark, and the guarantee of `steps` holds against
+    anyone who saw the counters.
     """
     epoch = keys.epoch_of(policy.start_of(index))
     secret = keys.secret_of(epoch)

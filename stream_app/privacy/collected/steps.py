@@ -1,8 +1,8 @@
 """Steps of collected data: which are open, and the noise that their counters start with.
 
-Only event time opens and closes steps, by watermarks. Steps follow each other without a gap and close in order.
+Only event time opens and closes steps, through watermarks. Steps follow each other without a gap and close in order.
 
-Pan-privacy (Dwork, Naor, Pitassi, Rothblum, Yekhanin, Pan-private streaming algorithms, 2010): with ``intrusion_nano``
+Pan-privacy (Dwork, Naor, Pitassi, Rothblum, Yekhanin, Pan-private streaming algorithms, 2010): with ``intrusion_nano``,
 counters are never bare in memory. They start with discrete Laplace noise of rate ``intrusion / sensitivity``, whose
 seed comes with the opening watermark and is then forgotten. Anyone who sees the memory at announced moments, and all
 releases, learns at most ``max(intrusion, epsilon)`` about one item at an exposed step, where epsilon is what the step's
@@ -26,7 +26,7 @@ from stream_app.privacy.values import NANO
 MOST_CLOSED = 10_000
 """The maximum number of steps that one watermark may close."""
 MOST_CELLS = 2**20
-"""The maximum number of cells of all steps that one watermark may close: some seconds of work.
+"""The maximum number of cells in all steps that one watermark may close: a few seconds of work.
 
 A worker that is silent for longer is treated as gone.
 """
@@ -117,7 +117,7 @@ def first_of(opened: OpenSteps | None) -> int | None:
 
 
 def untimely_watermark(policy: Policy, state: State, first: int | None, now: int) -> Reason | None:
-    """Return why a watermark within step ``now`` is refused, or None if it is later than all before it.
+    """Return why a watermark in step ``now`` is refused, or None if it is later than all earlier watermarks.
 
     ``first`` is the first step that may be open, or None if unknown.
     """
@@ -143,7 +143,7 @@ def most_closed(policy: Policy) -> int:
 
 
 def shifted(policy: Policy, before: OpenSteps | None, now: int, offset: int) -> OpenSteps:
-    """Return the open steps after an accepted watermark within step ``now``.
+    """Return the open steps after a watermark in step ``now`` has been accepted.
 
     The first watermark after all steps were given up opens none: a lost watermark before it may have opened the same
     steps, and their contributions since then are lost. Watermarks advance in time, so the lost one opened no steps

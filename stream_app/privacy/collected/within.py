@@ -63,7 +63,7 @@ class Within:
         return exactly if kept is not None else None
 
     def joined(self, before: RawCells, part: RawCells, *, later: bool) -> RawCells:
-        """Return the stored form of two readings; ``later`` means that ``part`` has the larger timestamp."""
+        """Return the stored form of two readings combined; ``later`` means that ``part`` has the larger timestamp."""
         if self.aggregate == "last":
             return part if later else before
         # PRIVACY: raw numbers are combined into one raw number, which stays in memory until its step closes.
@@ -82,12 +82,12 @@ class Within:
 
 
 def in_units(number: float) -> int:
-    """Return the exact decimal of a finite double in units of 10 ** -324; none has more places."""
+    """Return the exact decimal of a finite double in units of 10 ** -324; no double has more places."""
     return int(_EXACT.scaleb(Decimal(repr(float(number))), PLACES))
 
 
 def within_of(form: ParametersForm, kind: Kind) -> Within | None:
-    """Return how a policy's steps combine readings, or None if one observation is a step.
+    """Return how a policy's steps combine readings, or None if each step is one observation.
 
     The form must have no faults.
     """

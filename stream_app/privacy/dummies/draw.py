@@ -1,4 +1,4 @@
-"""The draw of the landmarks in force from the true ones, by key, series, landmarks and parameters.
+"""Draws the landmarks in force from the true ones; key, series, landmarks and parameters determine the draw.
 
 No message contains the policy version: versions with the same landmarks and parameters make the same draw, because
 otherwise the intersection of their draws would reveal the true landmarks. A padding coin depends only on the series,
@@ -59,7 +59,7 @@ def drawn_policy(keys: KeyRing, name: bytes, policy: Policy, carried: LandmarkSe
 
 @lru_cache(maxsize=16)  # the series of a default policy share a draw, which may take seconds
 def drawn_landmarks(keys: KeyRing, name: bytes, grid: Grid, dummies: Dummies) -> LandmarkSet | None:
-    """Return L', with every true landmark, by step index; None if the key of the range's start is erased."""
+    """Return L', which contains every true landmark, by step index; None if the key of the range's start is erased."""
     if isinstance(dummies, PaddingRequest):
         joined = _padded(keys, name, grid, dummies)
     else:
@@ -84,7 +84,7 @@ class OptionDraw(NamedTuple):
 
 
 def choice_of(keys: KeyRing, name: bytes, grid: Grid, dummies: DrawRequest) -> OptionDraw | None:
-    """Draw one option at the charge of the request; None if the key of the range's start is erased."""
+    """Draw one option at the request's charge; return None if the key of the range's start is erased."""
     epoch = keys.epoch_of(max(0, grid.start_of(dummies.first)))
     secret = keys.secret_of(epoch)
     if secret is None:
@@ -123,5 +123,5 @@ def _padded(keys: KeyRing, name: bytes, grid: Grid, dummies: PaddingRequest) -> 
 
 
 def _origin(grid: Grid) -> bytes:
-    """Return the start of the grid for a message; empty if it starts in 1970, as all grids once did."""
+    """Return the start of the grid for a message; empty if the grid starts in 1970, as all grids once did."""
     return pack(">Q", grid.origin_ms) if grid.origin_ms else b""

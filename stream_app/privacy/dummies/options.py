@@ -1,15 +1,15 @@
 """The options of a method and their scores: the landmarks, joined by one step after another.
 
 Option k is the landmarks with the first k joining steps, k from 1 on. If every step is already a landmark, no step can
-join, and the landmarks are the only option. Scores are at most 0, and are higher if the option is nearer to the
+join, and the landmarks are the only option. Scores are at most 0, and are higher if the option is closer to the
 landmarks. Their sensitivity is 1: for a fixed option, adding or removing one landmark changes
 
 * `count`, minus the number of dummies, by exactly 1;
 * `proximity`, minus the mean over all of the option's steps of the distance to the nearest landmark, in lengths of the
   range, by less than 1, because it lies within -1 .. 0 (1 without landmarks, 0 for a landmark itself).
 
-The exponential mechanism's own loss covers this. It does not cover that the landmarks determine *which* options there
-are. Source: Katsomallos 2022, section on the release of options.
+The exponential mechanism's own loss covers this. It does not cover the fact that the landmarks determine *which*
+options there are. Source: Katsomallos 2022, section on the release of options.
 
 Optimal and Heuristic make chains of growing landmark sets, in which each set stays about as even as the landmarks are.
 
@@ -20,10 +20,10 @@ sum^2``. The numerator compares sets exactly, without a square root.
 
 * Optimal: of all chains, the one whose sets change the evenness least in total. Instead of the (n - |L|)! chains, the
   2^(n - |L|) sets are enumerated, because the cost of the rest of a chain depends only on the set reached (Bellman
-      1957).
+  1957).
 * Heuristic: a chain of sets, each with the one additional step that changes the evenness least, O(1) per candidate. A
-  new mark ``x`` steps into a gap of length g reduces the sum of distances by ``2y`` and the sum of squares by
-  ``2y(g - 1)``, ``y = x(g - x)``; all candidates are computed at once in 64-bit integers.
+  new mark ``x`` steps into a gap of length g reduces the sum of distances by ``2y`` and the sum of squares by ``2y(g -
+  1)``, ``y = x(g - x)``; all candidates are computed at once in 64-bit integers.
 
 Source: Katsomallos 2022 (``evalSeq`` is the evenness). The pseudo-code of Optimal there compares the mean over a
 chain's sets with the deviation of the landmarks. Here, absolute differences are summed, so a set that is more even does
@@ -53,7 +53,7 @@ class Options(NamedTuple):
 
 
 def options_of(method: Method, steps: int, landmarks: tuple[int, ...]) -> Options:
-    """Return the options for ``landmarks``, in ascending order, in a range of ``steps``."""
+    """Return the options for ``landmarks``, which are ascending, in a range of ``steps``."""
     match method:
         case "optimal":
             return Options(steps, landmarks, tuple(optimal_order(steps, landmarks)))
@@ -67,7 +67,7 @@ def options_of(method: Method, steps: int, landmarks: tuple[int, ...]) -> Option
 
 
 def scores_of(options: Options, utility: Utility) -> list[Fraction]:
-    """Return the score of every option, exactly."""
+    """Return the exact score of every option."""
     if utility == "count":
         return [Fraction(-number) for number in range(1, len(options.order) + 1)] or [Fraction(0)]
     far = accumulate(_distances(options))
@@ -110,7 +110,7 @@ def gap_sums(length: int) -> Sums:
 
 
 def sums_of(steps: int, marks: Iterable[int]) -> Sums:
-    """Return the sums over all ``steps`` of a range with landmarks at ``marks``, in ascending order."""
+    """Return the sums over all ``steps`` of a range with landmarks at ``marks``, which are ascending."""
     gaps = [gap_sums(later - earlier) for earlier, later in pairwise((-1, *marks, steps))]
     return sum(total for total, _ in gaps), sum(squares for _, squares in gaps)
 
@@ -122,10 +122,10 @@ def numerator(steps: int, sums: Sums) -> int:
 
 
 def nearer(base: int, above: int, below: int) -> int:
-    """Return 1 if sqrt(``above``) is nearer to sqrt(``base``) than sqrt(``below``) is, -1 if farther.
+    """Return 1 if sqrt(``above``) is nearer to sqrt(``base``) than sqrt(``below``) is, or -1 if it is farther.
 
-    0 if both are equally near; ``above >= base > below >= 0``. This is the sign of ``2 sqrt(base) - sqrt(above) -
-    sqrt(below)``, squared twice.
+    The result is 0 if both are equally near, given ``above >= base > below >= 0``. It is the sign of ``2 sqrt(base) -
+    sqrt(above) - sqrt(below)``, squared twice.
     """
     rest = 4 * base - above - below
     difference = rest * abs(rest) - 4 * above * below
@@ -137,7 +137,7 @@ ROOT_BITS = 64
 
 
 def change(steps: int, marks: Sequence[int], landmarks: Sequence[int]) -> int:
-    """Return the absolute change in the standard deviation of distances from ``landmarks``, in 2^-64 / 2n."""
+    """Return the absolute change in the standard deviation of distances compared with ``landmarks``, in 2^-64 / 2n."""
     return abs(_root(steps, marks) - _root(steps, landmarks))
 
 
@@ -220,8 +220,8 @@ class Growing:
 def heuristic_order(steps: int, landmarks: Sequence[int]) -> list[int]:
     """Return the steps that are not landmarks in the order of joining; ties go to the earlier step.
 
-    Of all sets with one step more than the set before, each set has the standard deviation of distances nearest to that
-    of ``landmarks``, which are ascending.
+    Each set is the one, of all sets with one step more than the previous set, whose standard deviation of distances is
+    nearest to that of ``landmarks``, which are ascending.
     """
     growing = Growing(steps, landmarks)
     order = []

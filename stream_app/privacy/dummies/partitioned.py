@@ -12,7 +12,7 @@ from typing import NamedTuple
 from stream_app.privacy.noise.randomness import BitStream
 
 MOST_BINS = 256
-"""The maximum number of bins; wider bins keep to it, because every draw looks at all bins."""
+"""The maximum number of bins; bins are widened to respect it, because every draw looks at all bins."""
 
 
 class Histogram(NamedTuple):
@@ -41,7 +41,7 @@ class Histogram(NamedTuple):
 
 
 def histogram_of(steps: int, landmarks: Sequence[int]) -> Histogram:
-    """Return the histogram of ``landmarks``, ascending, over a range of ``steps``."""
+    """Return the histogram of ``landmarks``, which are ascending, over a range of ``steps``."""
     width = bin_width(steps, landmarks)
     counts = [0] * -(-steps // width)
     for step in landmarks:
@@ -52,7 +52,7 @@ def histogram_of(steps: int, landmarks: Sequence[int]) -> Histogram:
 def bin_width(steps: int, landmarks: Sequence[int]) -> int:
     """Return the Freedman-Diaconis bin width in whole steps, from 1 to ``steps``, by integer arithmetic.
 
-    Width 0, as with fewer than two landmarks, makes one bin. A bin is at least a 256th of the range.
+    A width of 0, as with fewer than two landmarks, gives a single bin. A bin is at least a 256th of the range.
     """
     number = len(landmarks)
     if number < 2:

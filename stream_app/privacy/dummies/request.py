@@ -20,7 +20,7 @@ Utility = Literal["proximity", "count"]
 MOST_STEPS = {"optimal": 16, "heuristic": 16_384, "partitioned": 16_384, "padding": 65_536}
 """The maximum number of steps of a range, by method.
 
-Optimal has 2^16 sets; the others take some seconds. A range of n steps yields at most n/2 intervals, rounded up, so no
+Optimal has 2^16 sets; the others take a few seconds. A range of n steps yields at most n/2 intervals, rounded up, so no
 row or entry becomes too large for a topic. The limit applies to the range, which is public, and not to what is
 enumerated, so a refusal reveals nothing about the landmarks.
 """
@@ -62,7 +62,7 @@ def dummies_of(
 ) -> Dummies | tuple[tuple[str, str], ...]:
     """Return the form's request under its policy's protection, or every fault as a member and a reason.
 
-    A fault reveals nothing about the landmarks except that some lie outside.
+    A fault reveals nothing about the landmarks except that some lie outside the range.
     """
     grid = Grid(protection.unit or protection.step, protection.offset or 0)
     first, end = grid.index_of(form.start), grid.ceiling_of(form.end)
@@ -108,7 +108,7 @@ def steps_fault(method: MethodName, steps: int) -> str:
 
 
 def undrawn(parameters: Mapping[str, object]) -> Mapping[str, object]:
-    """Return checked parameters without landmarks if dummies are to be drawn; otherwise as they are.
+    """Return checked parameters, without landmarks if dummies are to be drawn and otherwise as they are.
 
     If `dummies` is null, it is omitted: it has no meaning, and the ledger has no such member.
     """

@@ -1,8 +1,8 @@
 """The random draws of steps under the noise key: coins and noise, for one series or many at once.
 
-An event gets the same draws alone as it gets with the events of many other series: the fast sampling of many series
-falls back to exact sampling and gives its results. The bits that an event draws are a function of the key, policy,
-series and step.
+An event gets the same draws whether it is processed alone or with the events of many other series: the fast sampling of
+many series falls back to exact sampling and gives its results. The bits that an event draws are a function of the key,
+policy, series and step.
 
 The noise message contains every parameter of the mechanism and the policy version (``Policy.identity``), the spend,
 series, step and the clamped value in a fixed width. It is hashed under the epoch's key. The same noise at another scale
@@ -153,13 +153,13 @@ class Draw:
 
 @final
 class Draws:
-    """The bits of one event of each of many series under one epoch's key; ``names`` are UTF-8."""
+    """The bits of one event for each of many series under one epoch's key; ``names`` are UTF-8."""
 
     def __init__(self, secret: bytes, epoch: int, names: Sequence[bytes]) -> None:
         self._secret, self._epoch, self._names = secret, epoch, names
 
     def coins(self, policy: Rule, starts_ms: Ints, rates_nano: Ints, asked: Flags) -> Flags:
-        """Return, for each event ``asked`` about, whether its coin allows a publication at its rate."""
+        """Return whether the coin of each event that was ``asked`` about allows a publication at its rate."""
         (at,) = np.nonzero(asked)
         names, starts, rates = [self._names[place] for place in at.tolist()], starts_ms[at].tolist(), rates_nano[at]
         messages = map(coin_message, repeat(self._epoch), starts, names)

@@ -15,7 +15,7 @@ SECRET_BYTES = 32
 SEALING_BYTES = 64
 """Length of an AES-SIV key: two AES-256 keys."""
 MINIMUM_EPOCH_MS = 86_400_000
-"""One day: with shorter epochs, the ratchet to an event of the year 9999 would take minutes."""
+"""One day: with shorter epochs, the ratchet to an event in the year 9999 would take minutes."""
 
 MILESTONE_STEPS = 16_384
 """The number of epochs between two keys that are kept in memory on the way to a distant epoch."""
@@ -101,5 +101,5 @@ class KeyRing:
         return KeyRing(named.hexdigest(), self.first_epoch, secret, self.epoch_ms)
 
     def mixed(self, seed: bytes) -> bytes:
-        """Return a seed derived from that of a watermark or an intrusion; every ring derives a different one."""
+        """Return a seed derived from that of a watermark or an intrusion; every ring derives a different seed."""
         return blake2b(seed, key=self.secret, digest_size=SECRET_BYTES, person=b"landmark-seed").digest()

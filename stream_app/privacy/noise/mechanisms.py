@@ -5,10 +5,10 @@
   because no rational bit pattern of U is ever a power of e. Sources: Ghosh, Roughgarden, Sundararajan, Universally
   utility-maximizing privacy mechanisms, STOC 2009 (geometric mechanism); Mironov, On significance of the least
   significant bits, CCS 2012 (why not in floating point).
-* Planar Laplace on an integer lattice: ``P(x, y)`` proportional to ``exp(-rate * norm(x, y))``. Drawn by rejection from
-  two independent discrete Laplace draws, whose product dominates it because ``|x| + |y|`` is at most ``sqrt(2) *
-  norm``. Source: Andres et al., Geo-indistinguishability, CCS 2013 (the continuous mechanism). The lattice and the
-  exact acceptance test are this project's own, against the precision attacks that the paper leaves open.
+* Planar Laplace on an integer lattice: ``P(x, y)`` proportional to ``exp(-rate * norm(x, y))``. It is drawn by
+  rejection from two independent discrete Laplace draws, whose product dominates it because ``|x| + |y|`` is at most
+  ``sqrt(2) * norm``. Source: Andres et al., Geo-indistinguishability, CCS 2013 (the continuous mechanism). The lattice
+  and the exact acceptance test are this project's own, against the precision attacks that the paper leaves open.
 * k-ary randomized response: the truth with probability ``exp(e) / (exp(e) + k - 1)``, otherwise another answer. Source:
   Kairouz, Oh, Viswanath, Extremal mechanisms for local differential privacy, JMLR 2016 (section 4).
 * Private dissimilarity: whether a step differs enough from the last release to be worth publishing. The mean distance
@@ -74,7 +74,7 @@ _LARGEST_MAGNITUDE = 2.0**62
 
 
 def discrete_laplace_by(words: Words, numerators: Ints, denominator: int) -> tuple[Ints, Flags]:
-    """Return `discrete_laplace` of many streams, and for which of them 54 bits and doubles suffice.
+    """Return `discrete_laplace` of many streams, and flags for those where 54 bits and doubles suffice.
 
     `discrete_laplace` must draw the others; their entries in the result are meaningless. ``denominator`` is below 2^63.
     """
@@ -116,7 +116,7 @@ def _quantile(top: int, bits: int, numerator: int, denominator: int, context: Co
 
 
 HALF_ROOT = Fraction(70710678118654752440, 10**20)
-"""1/sqrt(2) rounded down: with a slower rate the proposal still dominates."""
+"""1/sqrt(2) rounded down: with a slower rate, the proposal still dominates."""
 
 
 def planar_laplace(stream: BitStream, rate: Fraction) -> tuple[int, int]:
@@ -132,7 +132,7 @@ def planar_laplace(stream: BitStream, rate: Fraction) -> tuple[int, int]:
 def accepts(stream: BitStream, x: int, y: int, rate: Fraction) -> bool:
     """Return True with probability ``exp(-rate*norm(x, y) + rate*HALF_ROOT*(|x| + |y|))``.
 
-    Not defined for the origin.
+    It is not defined for the origin.
     """
     square, corner = x * x + y * y, abs(x) + abs(y)
     slope = rate.numerator / rate.denominator
@@ -169,7 +169,7 @@ def truth_probability(spend_nano: int, answers: int) -> float:
 
 
 def randomized_response(stream: BitStream, truth: int, answers: int, spend_nano: int) -> int:
-    """Return ``truth`` or another of the ``answers`` indices; loss at most ``spend_nano``."""
+    """Return ``truth`` or another of the ``answers`` indices; the loss is at most ``spend_nano``."""
     chance = truth_probability(spend_nano, answers)
     if happens(stream, chance, 2.0**-50, lambda digits: truth_precise(spend_nano, answers, digits)):
         return truth
@@ -178,7 +178,7 @@ def randomized_response(stream: BitStream, truth: int, answers: int, spend_nano:
 
 
 def differs(stream: BitStream, level: WindowLevel, cells: RawCells, released: ReleasedCells, spend_nano: int) -> bool:
-    """Return whether ``(sum|c - o| + noise) * x > d*D*10^9``; loss at most ``level.charge_nano``.
+    """Return whether ``(sum|c - o| + noise) * x > d*D*10^9``; the loss is at most ``level.charge_nano``.
 
     c are the current cells, o the last released cells, d their number and x the cost of a publication, all in grid
     units. Both sides are integers, so nothing is rounded.
@@ -249,7 +249,7 @@ def _certain(sums: Sequence[int], found: int, top: int, bits: int) -> bool:
 
 
 def weights(scores: Sequence[Fraction | int], epsilon_nano: int, digits: int) -> list[int]:
-    """Return ``exp(e * (u - max u) / 2)`` of each score in units of ``10**-digits``; error below 1.1."""
+    """Return ``exp(e * (u - max u) / 2)`` for each score, in units of ``10**-digits``, with an error below 1.1."""
     context = Context(prec=digits + SPARE_DIGITS)
     best = max(scores)
     found = []

@@ -20,7 +20,7 @@ from stream_app.privacy.amounts import Flag, Real, Whole
 BLOCK_BYTES = 64
 WORD_BYTES = 8
 FAST_BITS = 53
-"""The number of bits that double precision can decide by; every integer below 2^53 is a double."""
+"""The number of bits from which double precision can decide; every integer below 2^53 is a double."""
 MORE_BITS = 64
 TOP_UNIT = 2.0**-MORE_BITS
 RATIONAL_MARGIN = 2.0**-50
@@ -35,7 +35,7 @@ def _fresh(key: bytes, person: bytes) -> blake2b:
 def _keyed(key: bytes, person: bytes) -> blake2b:
     """Return a cached hash that has absorbed its key, which takes as long as absorbing a message.
 
-    The cache contains both.
+    The cache contains key and hash.
     """
     return _fresh(key, person)
 
@@ -96,7 +96,7 @@ def happens_rational(stream: BitStream, numerator: int, denominator: int) -> boo
 
 
 def happens_quickly(word: Real, numerator: Whole, denominator: int) -> tuple[Flag, Flag]:
-    """Return `happens_rational` from the first 64 bits, as a double, and whether these bits decide it."""
+    """Return what `happens_rational` gives for the first 64 bits (as a double), and whether these bits decide it."""
     # The total error of the doubles is below 2^-51; beyond that margin they decide as the integers would.
     difference = numerator / denominator - word * TOP_UNIT
     return difference > 0.0, abs(difference) > RATIONAL_MARGIN
@@ -130,9 +130,9 @@ def keyed_hash(key: bytes, person: bytes, beginning: bytes) -> blake2b:
 def happens(stream: BitStream, chance: float, tolerance: float, precise: Callable[[int], Decimal]) -> bool:
     """Return True with probability exactly p, a real number.
 
-    ``chance`` is p up to a relative error of ``tolerance``, and ``precise(digits)`` up to one of ``10**-digits``. A
-    lazily extended uniform is compared with p: 53 bits and double precision decide if they can, otherwise more bits and
-    digits do.
+    ``chance`` is p up to a relative error of ``tolerance``, and ``precise(digits)`` is p up to a relative error of
+    ``10**-digits``. A lazily extended uniform is compared with p: 53 bits and double precision decide if they can;
+    otherwise, more bits and digits do.
     """
     top = stream.take(FAST_BITS)
     decided = happens_fast(top, chance, tolerance)

@@ -57,7 +57,7 @@ class OpenUnit(NamedTuple):
         return "too-large" if self.readings == MOST_READINGS else None
 
     def joined(self, units: Units, since_ms: int, cell: int) -> "OpenUnit":
-        """Return the unit after adding a reading ``since_ms`` after its start, which `untimely` accepted."""
+        """Return the unit with a reading added that `untimely` accepted, ``since_ms`` after the unit's start."""
         # PRIVACY: a raw cell becomes part of a raw unit, which stays sealed until its step is processed.
         held = cell
         if self.readings and units.aggregate != "last":

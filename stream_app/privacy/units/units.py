@@ -37,7 +37,7 @@ from stream_app.privacy.parameters import (
 )
 
 MOST_OPEN_UNITS: Final = 65_536
-"""The maximum number of units in all open steps of a series, 16 bytes each."""
+"""The maximum number of units in all open steps of a series; each unit takes 16 bytes."""
 MOST_STEP_UNITS: Final = 10_000
 """The maximum number of units in a step, limited because one record completes it."""
 OF_STATISTIC: Final = {"share": ("from", "to"), "histogram": ("edges",), "mean": ("by",), "sum": ("by",)}
@@ -51,7 +51,7 @@ class Units:
     """How steps are divided into units, and what a unit stores.
 
     ``open_steps`` steps accept readings at the same time. ``window`` w consecutive units are protected together. Steps
-    and units start at ``offset_ms`` and at multiples after it.
+    and units start at ``offset_ms`` and at multiples of their length after it.
     """
 
     unit_ms: int
