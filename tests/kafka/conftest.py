@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from stream_app.localbroker.broker import LocalBroker
+from tests.cluster.site import Site
 from tests.kafka.installation import Installation
-from tests.kafka.site import Site
 
 
 @pytest.fixture

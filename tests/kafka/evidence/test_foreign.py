@@ -19,9 +19,9 @@ from tests.cluster.brokers import MemoryBrokers
 from tests.cluster.cluster import MemoryCluster
 from tests.cluster.group import Place
 from tests.cluster.log import Draft
+from tests.cluster.site import NAMES
 from tests.kafka.acts import send_raw, stopped, write
 from tests.kafka.installation import Installation, readings
-from tests.kafka.site import NAMES
 from tests.run import limited
 
 INSTALLED: dict[str, Any] = {"partitions": 1}

@@ -15,8 +15,8 @@ from tests.cluster.brokers import MemoryBrokers
 from tests.cluster.cluster import MemoryCluster
 from tests.cluster.group import Place
 from tests.cluster.log import Draft
+from tests.cluster.site import NAMES, Site, until
 from tests.kafka.evidence.test_row import ROW
-from tests.kafka.site import NAMES, Site, until
 from tests.run import Record, observation, policy
 
 OFFSETS = range(4)

@@ -8,7 +8,7 @@ from stream_app.kafka.evidence.skipped import SkippedRecords, skipped
 from tests.cluster.brokers import MemoryBrokers
 from tests.cluster.group import Place
 from tests.cluster.log import Draft
-from tests.kafka.site import NAMES, Site
+from tests.cluster.site import NAMES, Site
 from tests.run import observation
 
 COUNT = 5

@@ -22,8 +22,8 @@ from stream_app.kafka.faust.consumer import Consumer
 from stream_app.kafka.faust.consumerthread import ConsumerEndedError, ConsumerThread
 from stream_app.kafka.owner.inbox import Delivery
 from stream_app.monitoring.metrics import Metrics
+from tests.cluster.site import until
 from tests.kafka.installation import Installation, readings
-from tests.kafka.site import until
 
 SECONDS = 90.0
 POLL_SECONDS = 3

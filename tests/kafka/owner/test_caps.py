@@ -12,7 +12,7 @@ from stream_app.formats.records import InputRecord
 from stream_app.kafka.owner.budgets import CapCounts
 from stream_app.monitoring.metrics import CLAIMED, CLASSES, Metrics
 from stream_app.monitoring.scrape import scrape_of
-from tests.kafka.site import Site, until
+from tests.cluster.site import Site, until
 from tests.run import KEYS, Record, policy
 
 LIMITS = Limits(member_separator="/", member_nano=10**9, lifetime_nano=10**9)

@@ -4,7 +4,7 @@ import json
 
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.stops import REASONS
-from tests.kafka.site import NAMES, Site
+from tests.cluster.site import NAMES, Site
 from tests.readings import reading, watermark, within
 from tests.run import observation
 

@@ -18,9 +18,9 @@ from stream_app.heads.records import Head, Tree
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.evidence.row import PARTITION_KEY
 from tests.cluster.log import Draft
+from tests.cluster.site import NAMES, Site, until
 from tests.kafka.acts import send_raw, stopped, write
 from tests.kafka.installation import Installation, readings
-from tests.kafka.site import NAMES, Site, until
 from tests.patience import PATIENCE_SECONDS, awaited
 from tests.run import observation
 

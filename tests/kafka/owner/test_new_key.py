@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from stream_app.privacy.noise.key import KeyRing
-from tests.kafka.site import NAMES, Site, until
+from tests.cluster.site import NAMES, Site, until
 from tests.run import KEYS
 
 OTHER = KeyRing("fedcba9876543210", 0, bytes(range(32, 64)))

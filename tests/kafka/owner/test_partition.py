@@ -7,7 +7,7 @@ import pytest
 
 from stream_app.deciding.columns.batch import SLICE
 from stream_app.kafka.owner import batch
-from tests.kafka.site import NAMES, Site, until
+from tests.cluster.site import NAMES, Site, until
 from tests.run import observation
 
 

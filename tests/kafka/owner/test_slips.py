@@ -24,9 +24,9 @@ from stream_app.kafka.stops import StopReason
 from tests.cluster.brokers import MemoryBrokers
 from tests.cluster.group import Place
 from tests.cluster.log import Draft
+from tests.cluster.site import EVENTS, NAMES, Site, until
 from tests.kafka.evidence.test_row import ROW
 from tests.kafka.owner.test_torn import LEDGER, SERIES, finished, owned, send, torn, torn_site
-from tests.kafka.site import EVENTS, NAMES, Site, until
 from tests.run import default, observation
 
 

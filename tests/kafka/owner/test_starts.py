@@ -15,7 +15,7 @@ from stream_app.kafka.evidence.ends import input_lost
 from tests.cluster.brokers import MemoryBrokers, MemoryReader
 from tests.cluster.group import Place
 from tests.cluster.log import Draft, Isolation
-from tests.kafka.site import EVENTS, NAMES, Site, until
+from tests.cluster.site import EVENTS, NAMES, Site, until
 from tests.readings import reading, watermark, within
 
 

@@ -12,7 +12,7 @@ from stream_app.kafka.owner.tail import Tail
 from stream_app.kafka.stops import PartitionStoppedError
 from tests.cluster.brokers import MemoryBrokers
 from tests.cluster.log import Draft
-from tests.kafka.site import NAMES, Site, until
+from tests.cluster.site import NAMES, Site, until
 from tests.run import default, observation
 
 KEY = b"home-1"

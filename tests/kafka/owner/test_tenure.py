@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from stream_app.kafka.owner.tenure import PendingCommit
-from tests.kafka.site import Site, until
+from tests.cluster.site import Site, until
 
 
 async def _commit(gone: asyncio.Event) -> None:

@@ -17,8 +17,8 @@ from tests.cluster.brokers import MemoryBrokers
 from tests.cluster.cluster import NOBODY, MemoryCluster
 from tests.cluster.group import Place
 from tests.cluster.log import Draft
+from tests.cluster.site import NAMES, Feed, Site, until
 from tests.cluster.transactions import Identity
-from tests.kafka.site import NAMES, Feed, Site, until
 from tests.run import observation
 
 SERIES = ("home-1", "home-2", "nobody-1", "home-1", "home-3", "nobody-2")

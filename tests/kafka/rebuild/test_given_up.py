@@ -14,9 +14,9 @@ from stream_app.kafka.rebuild.given_up import GivenUp
 from stream_app.kafka.rebuild.survey import AcceptedLosses
 from stream_app.kafka.stops import PartitionStoppedError
 from tests.audit.ways import audit
+from tests.cluster.site import NAMES, Site, until
 from tests.kafka.owner.test_torn import LEDGER as WHOLE
 from tests.kafka.owner.test_torn import REJECTS, RELEASES, Torn, finished, owned, send, torn_site
-from tests.kafka.site import NAMES, Site, until
 from tests.readings import reading, watermark, within
 from tests.run import default, observation
 

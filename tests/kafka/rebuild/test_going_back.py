@@ -12,8 +12,8 @@ from stream_app.kafka.stops import PartitionStoppedError
 from tests import units
 from tests.cluster.group import Place
 from tests.cluster.log import Draft
+from tests.cluster.site import NAMES, Site, until
 from tests.kafka.owner.test_torn import owned, torn, torn_site
-from tests.kafka.site import NAMES, Site, until
 from tests.readings import reading, watermark, within
 from tests.run import observation
 

@@ -7,8 +7,8 @@ import pytest
 from stream_app.kafka.rebuild import open_steps
 from stream_app.kafka.stops import PartitionStoppedError
 from tests.cluster.log import Draft
+from tests.cluster.site import NAMES, Site
 from tests.kafka.rebuild.test_going_back import CLOSED, OPEN_READINGS
-from tests.kafka.site import NAMES, Site
 
 
 @pytest.fixture

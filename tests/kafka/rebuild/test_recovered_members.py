@@ -13,7 +13,7 @@ from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.rebuild.survey import AcceptedLosses
 from tests.cluster.group import Place
 from tests.cluster.log import Draft
-from tests.kafka.site import NAMES, Site
+from tests.cluster.site import NAMES, Site
 from tests.run import Record, observation, policy
 
 LIMITS = Limits(member_separator="/", member_nano=10**9)

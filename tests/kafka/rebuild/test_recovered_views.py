@@ -14,10 +14,10 @@ import pytest
 
 from stream_app.localbroker.broker import LocalBroker
 from tests import units
+from tests.cluster.site import NAMES, Site
 from tests.deciding.views import logs
 from tests.kafka.installation import HOUR_MS, START_MS, Installation
 from tests.kafka.replayed import assert_topics_hold_what_replay_computes
-from tests.kafka.site import NAMES, Site
 from tests.kafka.wards import send_and_await
 
 MINUTE_MS = 60_000

@@ -6,9 +6,9 @@ import pytest
 
 from stream_app.kafka.rebuild.survey import AcceptedLosses
 from stream_app.kafka.stops import PartitionStoppedError
+from tests.cluster.site import Site
 from tests.kafka.owner.test_torn import torn_site
 from tests.kafka.rebuild.test_given_up import EVERYTHING, LEDGER, torn_and_forgotten
-from tests.kafka.site import Site
 
 
 @pytest.fixture

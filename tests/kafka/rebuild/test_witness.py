@@ -16,7 +16,7 @@ from stream_app.kafka.evidence.ends import Bounds, Ends, Shortage
 from stream_app.kafka.rebuild.folding import FoldedLogs
 from stream_app.kafka.rebuild.survey import AcceptedLosses, Coverage, missing, vouched
 from stream_app.kafka.stops import PartitionStoppedError
-from tests.kafka.site import NAMES, Site
+from tests.cluster.site import NAMES, Site
 from tests.run import Run, observation, policy
 
 
