@@ -80,7 +80,7 @@ async def place_of(
         committed, passed = UNKNOWN, None
     if passed is not None and not accepted.skipped_input:
         raise passed.refused(site.names, partition, known, committed)
-    if next_offset < first and (last_input >= 0 or next_offset > 0) and not accepted.lost_input:
+    if 0 < next_offset < first and not accepted.lost_input:
         raise input_lost(next_offset, first).stopped(partition)
     skips = passed is not None
     return InputPlace(max(next_offset, first), opened, first, rejected, losses, skips, last_reject, committed, named)

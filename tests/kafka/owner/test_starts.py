@@ -52,6 +52,16 @@ async def test_a_new_partition_of_grown_topics_begins_nothing(site: Site) -> Non
     await partitions.close()
 
 
+@pytest.mark.parametrize(("cluster", "configured"), [(2, 1), (1, 2), (2, 2)])
+async def test_another_number_of_partitions_goes_on_with_nothing(site: Site, cluster: int, configured: int) -> None:
+    """Series would be assigned to other partitions, where they would have their whole budget again."""
+    await site.goes_on("a", EVENTS)
+    for name in NAMES:
+        if cluster > 1:
+            site.cluster.grow(name, cluster)
+    await site.stops("b", "partition-count", settings={"partitions": configured})
+
+
 async def test_another_separator_begins_nothing_once_budget_was_spent(site: Site) -> None:
     """It assigns series to other partitions, even to a partition that never worked, where they would spend again."""
     for name in NAMES:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from stream_app.cli.operating.recover import consequences
+from stream_app.deciding.context import Limits
 from stream_app.deciding.rebuild import RebuildError
 from stream_app.kafka.rebuild.survey import AcceptedLosses
 from stream_app.kafka.stops import PartitionStoppedError
@@ -198,3 +199,59 @@ async def test_a_partition_whose_first_input_expired_begins_with_the_rest(site: 
     site.append(*(observation("home-1", nth, 1.0) for nth in (1, 2, 3)))
     site.cluster.log(NAMES.events, 0).delete_before(2)
     assert (await site.recover()).next_offset == 2
+
+
+async def test_input_that_needed_no_output_is_missed(site: Site) -> None:
+    """The group's offset alone shows that input was processed; what follows it is lost."""
+    site.append(*(observation("home-1", nth, 1.0) for nth in (1, 2, 3)))
+    site.cluster.group("life").offsets[Place(NAMES.events, 0)] = 1
+    site.cluster.log(NAMES.events, 0).delete_before(2)
+    with pytest.raises(PartitionStoppedError, match="input-lost"):
+        await site.recover(AcceptedLosses(skipped_input=True))
+
+
+async def test_an_aborted_entry_of_input_to_come_is_left_to_the_worker(tmp_path: Path) -> None:
+    """The input before it is skipped on purpose; the entry becomes part of the ledger only when it is decided again."""
+    events = [observation("home-1", 1, 1.0), observation("home-2", 1, 1.0), observation("home-1", 2, 1.0)]
+    (tmp_path / "whole").mkdir()
+    whole = Site(tmp_path / "whole")
+    await whole.goes_on("worker", *([event] for event in events))
+    site = Site(tmp_path)
+    await site.goes_on("worker", events[:1])
+    site.append(*events[1:])
+    entry = whole.committed(NAMES.ledger)[-1]
+    await site.write({NAMES.ledger: [entry], NAMES.releases: whole.committed(NAMES.releases)[-1:]}, end="abort")
+    site.cluster.group("life").offsets[Place(NAMES.events, 0)] = 2
+    site.cluster.remake(NAMES.changelog)
+    assert (await site.recover(AcceptedLosses(skipped_input=True))).next_offset == 2
+    assert entry.value not in [one.value for one in site.committed(NAMES.ledger)]
+    await site.goes_on("next")
+    assert [one.value for one in site.committed(NAMES.ledger)].count(entry.value) == 1
+    assert len(site.committed(NAMES.releases)) == 2
+
+
+async def test_a_record_that_was_rejected_right_after_a_loss_is_not_counted(site: Site) -> None:
+    """Its place is exactly that from which input counts again."""
+    await site.goes_on("worker", OPEN_READINGS)
+    site.cluster.remake(NAMES.changelog)
+    site.cluster.log(NAMES.events, 0).delete_before(len(OPEN_READINGS))
+    site.cluster.group("life").offsets[Place(NAMES.events, 0)] = 0
+    told = await site.recover(AcceptedLosses(lost_input=True))
+    assert told.lost_counts == 2
+    far, limits = watermark(10**14, "read-1"), Limits(max_future_ms=86_400_000)
+    await site.goes_on("worker", [far, watermark(20, "read-1"), reading(45, 1.0, "read-1")], limits=limits)
+    assert json.loads(site.committed(NAMES.rejects)[-1].value)["reason"] == "future"
+    site.cluster.remake(NAMES.changelog)
+    site.cluster.group("life").offsets[Place(NAMES.events, 0)] = told.next_offset + 1
+    assert (await site.recover()).lost_counts == 2
+    await site.goes_on("worker", [watermark(80, "read-1")])
+    assert [json.loads(one.value)["timestamp"] for one in site.committed(NAMES.releases)] == [40]
+
+
+async def test_units_whose_first_readings_expired_are_given_up(site: Site) -> None:
+    """Nobody accepted that a step is published from the remains of its readings."""
+    begun = [units.units(series="unit-1"), *(units.reading(nth, 1.0, "unit-1") for nth in (1, 3))]
+    await site.goes_on("worker", begun, [units.reading(5, 1.0, "unit-1")], [observation("home-1", 1, 1.0)])
+    site.cluster.remake(NAMES.changelog)
+    site.cluster.log(NAMES.events, 0).delete_before(2)
+    assert (await site.recover()).lost_counts == 1

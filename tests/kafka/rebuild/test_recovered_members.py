@@ -5,12 +5,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from stream_app.deciding.context import Limits
 from stream_app.formats.wire import load
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.rebuild.survey import AcceptedLosses
+from stream_app.kafka.stops import PartitionStoppedError
 from tests.cluster.group import Place
 from tests.cluster.log import Draft
 from tests.cluster.site import NAMES, Site
@@ -80,6 +83,21 @@ async def test_members_stay_where_the_ledger_lost_its_beginning(tmp_path: Path) 
     site.cluster.log(NAMES.ledger, 0).delete_before(late)
     await site.recover(limits=LIMITS)
     assert rows_of(site) == before
+
+
+@pytest.mark.parametrize("held", [0, 1])
+async def test_a_person_whose_row_is_lost_with_the_beginning_is_missed(tmp_path: Path, held: int) -> None:
+    """The rows of its series reserve more than the person's row holds, or there is none: it would reserve again."""
+    site = await decided(tmp_path)
+    late = next(one.offset for one in site.committed(NAMES.ledger) if b'"entry":"release"' in one.value)
+    site.cluster.log(NAMES.ledger, 0).delete_before(late)
+    of_q = next(one for one in site.committed(NAMES.changelog)[::-1] if one.key == b"mq/")
+    less = of_q.value.replace(b"300000000", b"299999999") if held else None
+    assert less != of_q.value
+    row = next(one for one in site.committed(NAMES.changelog)[::-1] if one.key == PARTITION_KEY)
+    await site.write({NAMES.changelog: [replace(of_q, value=less), row]})
+    with pytest.raises(PartitionStoppedError, match=r"ledger-short"):
+        await site.recover(AcceptedLosses(lost_ledger=True), LIMITS)
 
 
 async def test_members_come_back_from_aborted_entries(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ from stream_app.deciding.rows import SeriesRow
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.evidence.ends import Bounds, Ends, Shortage
 from stream_app.kafka.rebuild.folding import FoldedLogs
-from stream_app.kafka.rebuild.survey import AcceptedLosses, Coverage, missing, vouched
+from stream_app.kafka.rebuild.survey import AcceptedLosses, Coverage, covered, missing, vouched
 from stream_app.kafka.stops import PartitionStoppedError
+from tests.cluster.brokers import MemoryBrokers
 from tests.cluster.site import NAMES, Site
 from tests.run import Run, observation, policy
 
@@ -117,3 +118,43 @@ async def test_a_beginning_that_the_rows_know_to_be_lost_is_accepted_once(site: 
         await site.recover()
     assert (await site.recover(AcceptedLosses(lost_ledger=True))).series == 2
     assert (await site.recover()).series == 2
+
+
+@pytest.mark.parametrize("damage", ["none", "repeated", "leaf"])
+async def test_heads_that_do_not_follow_vouch_for_nothing(site: Site, tmp_path: Path, damage: str) -> None:
+    """A head must number on from the one before, and sign exactly the leaves before it."""
+    site.signing_key = SigningKey.create(tmp_path / "signing.key")
+    await site.goes_on("a", [observation(series, 1, 1.0) for series in ("home-1", "home-2")])
+    written = site.committed(NAMES.heads)
+    if damage == "repeated":
+        await site.write({NAMES.heads: written})
+    if damage == "leaf":
+        site.cluster.remake(NAMES.heads)
+        changed = [replace(one, value=one.value.replace(b"home-2", b"home-3")) for one in written]
+        await site.write({NAMES.heads: changed})
+    async with MemoryBrokers(site.cluster, "asks", "life", NAMES).reader("read_committed") as reader:
+        found = await covered(reader, NAMES, 0, site.signing_key)
+    whole = Coverage(site.cluster.log(NAMES.ledger, 0).end - 1, {"home-1": 2, "home-2": 2})
+    assert found == (whole if damage == "none" else None)
+
+
+async def test_a_release_without_its_entry_is_missed_from_the_first_entry_on(site: Site) -> None:
+    """The ledger begins with the release of input 0; the series of input 1, whose entries are a hole, spent budget."""
+    await site.goes_on(
+        "worker", *([observation(series, 1, 1.0)] for series in ("home-1", "home-2")), [observation("home-1", 2, 1.0)]
+    )
+    first = next(one for one in site.committed(NAMES.ledger) if b'"entry":"release"' in one.value)
+    site.cluster.log(NAMES.ledger, 0).delete_before(first.offset)
+    site.lose_outputs(NAMES.ledger, 1)
+    with pytest.raises(PartitionStoppedError, match=r"ledger-short.*the ledger entry of a release for input 1"):
+        await site.recover(AcceptedLosses(lost_ledger=True))
+
+
+async def test_a_series_that_lost_its_first_entry_in_a_whole_ledger_is_missed(site: Site) -> None:
+    """Only where the ledger lost its beginning may a series be left out for its missing entries."""
+    await site.goes_on("worker", *([observation(series, 1, 1.0)] for series in ("home-1", "home-2")))
+    policy_of = next(one for one in site.committed(NAMES.ledger) if one.key == b"home-2")
+    site.cluster.log(NAMES.ledger, 0).lose_within(policy_of.offset, policy_of.offset + 1)
+    site.cluster.remake(NAMES.changelog)
+    with pytest.raises(RebuildError):
+        await site.recover()
