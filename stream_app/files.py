@@ -1,4 +1,4 @@
-"""Files: written completely or not at all, with plain reasons why one cannot be read or written."""
+"""Files that are written completely or not at all, with plain reasons why one cannot be read or written."""
 
 import os
 from collections.abc import Iterator
@@ -13,9 +13,9 @@ NO_LOCKS = "keep it on a file system that supports locks"
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Yield a path beside a file, with its suffix, to write to; at the end its content replaces the file.
+    """Yield a path to write to, beside a file and with its suffix; its content replaces the file at the end.
 
-    After an error or Ctrl-C nothing of it remains, and the file is unchanged. A crash of the machine leaves the old
+    After an error or Ctrl-C, nothing of it remains, and the file is unchanged. A crash of the machine leaves the old
     file or the new one. The new file has the permissions of the old one, and a link is followed. Raises `OSError`. A
     path that is not a regular file, such as a pipe, is written directly.
     """
@@ -42,7 +42,7 @@ def whole(path: Path) -> Iterator[Path]:
 
 
 def _settle(path: Path) -> None:
-    """Wait until a file, or the list of names in a folder, is on the disk."""
+    """Wait until a file, or a folder's list of names, is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -5,5 +5,5 @@ The installed pages describe the installed version, and nobody else can put a pa
 
 
 def page_at(page: str) -> str:
-    """Return where a page below docs/, such as ``operating.md#keys``, is found, for use in a sentence."""
+    """Return the location of a page below docs/, such as ``operating.md#keys``, worded to fit in a sentence."""
     return f"docs/{page} (`landmark-stream files docs` prints the path of docs/)"

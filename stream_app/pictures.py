@@ -1,4 +1,4 @@
-"""What all plots share: the canvas (SVG element or file), time axes, legends, and thinning of points.
+"""The parts that all plots share: canvas (SVG element or file), time axes, legends, and thinning of points.
 
 matplotlib is an optional extra, and is loaded when something is drawn.
 """
@@ -32,13 +32,13 @@ LONG_LABEL: Final = 23  # letters; labels up to this length go in rows of five b
 LANDMARK_COLOUR: Final = "#b2432f"
 REGULAR_COLOUR: Final = "#3b6ea5"
 OWN_COLOUR: Final = "#1f6f8b"
-"""The colour of a picture's subject; what it is compared with is grey."""
+"""The colour of a picture's subject; anything it is compared with is grey."""
 OTHER_COLOURS: Final = ("#8d99a6", "#a9b2bb", "#77828e", "#b9a98f", "#9b8fa9", "#8fa99a")
-"""Greys, also distinguished by their dashes."""
+"""Shades of grey, also distinguished by their dashes."""
 DASHES: Final[Sequence[Any]] = ("-", (0, (6, 2)), (0, (2, 2)), (0, (6, 2, 1, 2)), (0, (1, 1)), (0, (4, 4)))
 TRUTH_COLOUR: Final = "#2b2f33"
 INK: Final = "#1d2733"
-"""The colour of letters and lines; on a page they take its text colour."""
+"""The colour of letters and lines; on a page, they take the page's text colour."""
 SERIES_COLOURS: Final = (
     "#1f77b4", "#b3590a", "#25902a", "#c4302f", "#8a63b0", "#8f5a4f", "#b94f98", "#757c83", "#7f7f1c", "#128491",
 )  # fmt: skip
@@ -77,7 +77,7 @@ def prepare() -> None:
 def load() -> None:
     """Load matplotlib, hiding its cache warnings on a full disk or a read-only home.
 
-    Raises `PlotError` without matplotlib, or if no folder can be written, not even a temporary one.
+    Raises `PlotError` if matplotlib is missing, or if no folder is writable, not even a temporary one.
     """
     prepare()
     if "matplotlib.figure" in sys.modules:
@@ -114,7 +114,7 @@ def _unseen() -> Iterator[None]:
 def svg(draw: Draw, *, height: float = HEIGHT) -> str:
     """Return one plot as an SVG element that uses the background and text colour of its page.
 
-    Raises `PlotError` without matplotlib.
+    Raises `PlotError` if matplotlib is missing.
     """
     with canvas(height, ground="none") as figure:
         draw(figure.subplots())
@@ -144,7 +144,7 @@ def picture(path: Path, draws: Sequence[tuple[str, Draw]]) -> None:
 
 
 def label_of(series: str) -> str:
-    """Return a series' id as a label: short, on one line, in letters that every font has."""
+    """Return a series' id as a label that is short, on one line, and in letters that every font has."""
     plain = ascii(series)[1:-1]
     return plain if len(plain) <= NAME_LENGTH else f"{plain[: NAME_LENGTH - 1]}…"
 
@@ -179,19 +179,19 @@ def legend_below(axes: "Axes") -> None:
 
 
 def thinned(count: int) -> range:
-    """Return the indexes of the points to draw of `count`: all, or evenly spaced ones."""
+    """Return the indexes of the points to draw out of `count` points: all, or evenly spaced ones."""
     return range(0, count, max(1, -(-count // DRAWN_POINTS)))
 
 
 def peaks(values: Sequence[float]) -> list[int]:
-    """Return the indexes of the values to draw without losing a peak: the largest of each stretch."""
+    """Return the indexes of the values to draw so that no peak is lost: the largest value of each stretch."""
     stretch = max(1, -(-len(values) // DRAWN_PEAKS))
     starts = range(0, len(values), stretch)
     return [max(range(start, min(start + stretch, len(values))), key=values.__getitem__) for start in starts]
 
 
 def shade_landmarks(axes: "Axes", spans_ms: Iterable[tuple[int, int]]) -> None:
-    """Shade landmarks, [start, end) in milliseconds, within the axes' times, with one legend entry."""
+    """Shade landmarks, [start, end) in milliseconds, within the time range of the axes, with one legend entry."""
     first, last = axes.get_xlim()
     label: str | None = "landmarks"
     for start_ms, end_ms in spans_ms:

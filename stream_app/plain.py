@@ -8,27 +8,27 @@ from typing import Any, Final
 INTEGER: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 """A whole number as people write it; no timestamp or count is longer."""
 PRIVATE: Final = "PRIVATE, protect this like the raw data"
-"""The beginning of a sentence that is only for those who have the raw data."""
+"""The beginning of a sentence that is only for people who have the raw data."""
 NOT_UTF8: Final = "is not UTF-8 text; save it as UTF-8"
 MEMBERS_BY = {"scheme": "name", "value": "kind", "dummies": "method"}
-"""Policy members whose form another member names; pydantic includes that name in the location."""
+"""Policy members whose form is named by another member; pydantic includes that name in the location."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return the known name that was perhaps meant; empty if none is similar."""
+    """Return the known name that was perhaps meant, or "" if none is similar."""
     by_lower = {name.lower(): name for name in known}
     found = get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
     return by_lower[found[0]] if found else ""
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """Return a question with the name that was perhaps meant, to end a sentence; empty if none is similar."""
+    """Return a question with the name that was perhaps meant, to end a sentence, or "" if none is similar."""
     near = nearest(word, known)
     return f"; did you mean {near}?" if near else ""
 
 
 MOST_NAMED: Final = 3
-"""How many names of a list are shown."""
+"""The number of names shown from a list."""
 
 
 def some_of(names: Sequence[str], what: str) -> str:
@@ -38,7 +38,7 @@ def some_of(names: Sequence[str], what: str) -> str:
 
 
 def shown(found: object) -> str:
-    """Return what kind of thing was found, never the thing: it may be a raw value put there by mistake."""
+    """Return what kind of thing was found, never the thing itself: it may be a raw value put there by mistake."""
     match found:
         case None:
             return "null"
@@ -92,9 +92,9 @@ Location = tuple[int | str, ...]  # location of a pydantic error
 
 
 def fault(error: Mapping[str, Any], members: Callable[[Location], Iterable[str]], noun: str = "member") -> str:
-    """Return what is wrong with a member, given an error of pydantic.
+    """Return what is wrong with a member, given an error from pydantic.
 
-    ``members`` gives the members of the object at a location; ``noun`` is the word for them.
+    ``members`` returns the members of the object at a location; ``noun`` is the word for them.
     """
     kind, context = error["type"], error.get("ctx") or {}
     if kind == "missing":

@@ -28,12 +28,12 @@ class Process:
 
     @classmethod
     def of(cls, pid: int) -> "Process | None":
-        """Return the living process that has ``pid`` now, or None."""
+        """Return the living process that currently has the id ``pid``, or None."""
         started = _start_of(pid)
         return None if started is None else cls(pid, started)
 
     def alive(self) -> bool:
-        """Return whether this exact process still runs."""
+        """Return whether this exact process is still running."""
         # A child process that ended stays in the process table until its exit code is read.
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.pid, os.WNOHANG)
@@ -49,7 +49,7 @@ class Process:
         return True
 
     def stop(self, patience_seconds: float) -> bool:
-        """Send SIGTERM, and after ``patience_seconds`` SIGKILL; return whether the process has ended."""
+        """Send SIGTERM and, after ``patience_seconds``, SIGKILL; return whether the process has ended."""
         for number, seconds in ((signal.SIGTERM, patience_seconds), (signal.SIGKILL, 5.0)):
             if not self.alive():
                 return True
@@ -61,7 +61,7 @@ class Process:
 
 
 def _start_of(pid: int) -> str | None:
-    """Return when the living process ``pid`` started, or None if there is none."""
+    """Return when the living process ``pid`` started, or None if there is no such process."""
     proc = Path("/proc")
     if (proc / "self").exists():
         try:
@@ -82,14 +82,14 @@ _STOP_SECONDS = 30.0
 
 
 class ProcessEndedError(Exception):
-    """A process that shared work was ended from outside, for example by a system with too little memory."""
+    """A process that shared work was ended from outside, for example by a system that is short of memory."""
 
 
 class _Partner:
     """A process that calls functions read from standard input, and writes results to standard output.
 
-    Each end of its pipes is open in only one process. So every wait on this side ends when the process does, even in
-    the middle of a message, and the process ends when this one does. `multiprocessing` keeps both ends open here.
+    Each end of its pipes is open in only one process. So every wait on this side ends when the process ends, even in
+    the middle of a message, and the process ends when this one ends. `multiprocessing` keeps both ends open here.
     """
 
     def __init__(self, prepare: Callable[..., None], given: tuple[Any, ...]) -> None:
@@ -186,7 +186,7 @@ class Pool:
         return tuple(partner.pid for partner in self._partners)
 
     def submit(self, work: Callable[Given, Found], *given: Given.args, **named: Given.kwargs) -> Future[Found]:
-        """Have an idle process call a function; the result raises `ProcessEndedError` if it was ended."""
+        """Have an idle process call a function; the result raises `ProcessEndedError` if the process was ended."""
         return self._threads.submit(self._call, work, given, named)
 
     def _call(self, work: Callable[..., Found], given: tuple[Any, ...], named: Mapping[str, Any]) -> Found:
@@ -199,7 +199,7 @@ class Pool:
 
 @contextmanager
 def pooled(number: int, prepare: Callable[..., None], given: tuple[Any, ...]) -> Iterator[Pool]:
-    """Yield a pool of ``number`` new processes that first call ``prepare(*given)``; end all on exit.
+    """Yield a pool of ``number`` new processes that first call ``prepare(*given)``; end them all on exit.
 
     Functions, arguments and results are pickled.
     """
@@ -223,9 +223,9 @@ def pooled(number: int, prepare: Callable[..., None], given: tuple[Any, ...]) ->
 def running(
     words: tuple[str, ...], log: Path, environment: Mapping[str, str] | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a command of this program in its own process with output to a file; stop it at the end.
+    """Run a command of this program in its own process, with its output in a file; stop it at the end.
 
-    ``environment`` is that of the process; None: the same as here.
+    ``environment`` is the environment of the process; None means the same as here.
     """
     command = [sys.executable, "-m", "stream_app", *words]
     with log.open("wb") as logged, subprocess.Popen(command, stdout=logged, stderr=logged, env=environment) as process:

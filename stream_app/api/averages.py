@@ -36,20 +36,21 @@ def mean(
     policy: Policy | None = None,
     landmarks: Literal["apart", "together"] = "apart",
 ) -> Table:
-    """Return the mean of the measurements in each group and part, one per row.
+    """Return the mean of the measurements in each group and part, one mean per row.
 
     The columns are ``mean``, ``standard_error``, ``low``, ``high`` and ``steps``. Groups are sorted, and windows of a
     given length begin with the first release.
 
     Estimates and repeats are not used, because they are not independent measurements. Each mean estimates the mean of
-    the true values at the measured steps, with each value kept in the policy's range. ``zone`` is the time zone of
+    the true values at the measured steps, with each value clamped to the policy's range. ``zone`` is the time zone of
     hours and days. A vector, counts and categories have one row per part.
 
     Statistics of units (``unit=``) have exact intervals, and a mean or a share is weighted by its ``units``: the mean
-    of daily means over a week is the mean of that week's units, without those of landmarks.
+    of daily means over a week is the mean of that week's units, excluding those of landmarks.
 
     Every group is split by the column ``landmark``, because landmarks often have far more noise than other steps.
-    ``landmarks="together"`` takes one mean of both; if a group has both, the table's ``note`` says so.
+    ``landmarks="together"`` takes one mean over landmarks and other steps; if a group has both, the table's ``note``
+    says so.
 
     Releases from `release`, and from `read_releases` with their ledger, include their noise and their landmarks. So do
     their frames, except for categories and for means over hidden numbers, which need ``policy``. Other frames need
@@ -155,7 +156,7 @@ def _course(found: MeasuredRelease) -> tuple[Kind, int]:
 
 
 def _smoothed(group: list[MeasuredRelease]) -> Iterator[Row]:
-    """Yield the rows of one series for versions with the same kind and step."""
+    """Yield the rows of one series, for policy versions with the same kind and step."""
     policy = group[0].policy
     assert policy is not None, "asked before"
     if not smoothing.takes_smoothing(policy.kind):

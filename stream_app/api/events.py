@@ -41,7 +41,7 @@ def read_events(  # noqa: PLR0913 - as many as `convert` has options, all but on
     The arguments are the options of `landmark-stream convert`. ``mapping`` names a built-in mapping or a TOML file; the
     other arguments override it. A value with several parts is a dict. `release` accepts the rows as they are.
 
-    The rows contain raw values, so protect them like the file. The table's ``note`` says what was skipped.
+    The rows contain raw values, so protect them as you protect the file. The table's ``note`` says what was skipped.
 
     Raises:
         Error: for an invalid mapping, and for a file that cannot be read or does not fit the mapping.

@@ -51,7 +51,7 @@ def told() -> Iterator[None]:
 _PYTHONS: Final = frozenset({str, bool, int, float, dict, list, type(None)})
 LEAST_INTEGER: Final = -(2**63)
 END_OF_INTEGERS: Final = 2**64
-"""The end of the integers that JSON readers keep exact; they start at `LEAST_INTEGER`.
+"""The exclusive upper bound of the integers that JSON readers keep exact; `LEAST_INTEGER` is the lower one.
 
 Readers turn all other integers into doubles.
 """
@@ -81,12 +81,12 @@ def unboxed(value: Any) -> Any:
 
 
 def is_text(value: str) -> bool:
-    """Return whether a text can be encoded; a lone surrogate cannot."""
+    """Return whether a text can be encoded; one with a lone surrogate cannot."""
     return not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def in_json(number: int) -> int | float:
-    """Return a whole number as JSON readers do: a large one as a double, or infinity if it is too large."""
+    """Return a whole number as JSON readers read it: a large one as a double, or infinity if it is too large."""
     is_whole = LEAST_INTEGER <= number < END_OF_INTEGERS
     return number if is_whole else float(number) if abs(number) < _DOUBLES else inf
 
@@ -147,5 +147,5 @@ def milliseconds_of(length: timedelta, member: str) -> int:
 
 
 def keyed(found: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return a mapping whose names are texts, omitting names that cannot be encoded."""
+    """Return a mapping with its names converted to text, omitting names that cannot be encoded."""
     return {str(name): each for name, each in found.items() if is_text(str(name))}

@@ -73,7 +73,7 @@ _REMEDY: Final = "use the result of read_releases() or release()"
 
 
 def _release(row: Row, nth: int) -> Release:
-    """Return the release in a row; raise `Error` with the row and the missing or changed column."""
+    """Return the release in a row; raise an `Error` that names the row and the missing or changed column."""
 
     def read(column: str, of: Callable[[], T]) -> T:
         try:
@@ -127,7 +127,7 @@ def _counted(found: Any) -> int | dict[str, int] | None:
 
 
 def _integer(found: Any) -> int:
-    """Return a whole number, even from a column with gaps; raises ValueError for fractions."""
+    """Return a whole number, even if its column has gaps; raises ValueError for fractions."""
     number = int(found)
     if number != float(found):
         raise ValueError(found)

@@ -37,7 +37,7 @@ Time = int | str | date
 
 
 class Part:
-    """A part of a policy; ``NAMED`` is the record member that identifies its type, and its value."""
+    """A part of a policy; ``NAMED`` is the record member that identifies its type, with the member's value."""
 
     NAMED: ClassVar[tuple[str, str] | None] = None
 
@@ -49,7 +49,7 @@ class Part:
 
 
 def plain(value: Any, member: str) -> Any:
-    """Return a value as JSON; raise `Error` for a time without a zone or anything a record cannot hold."""
+    """Return a value as JSON; raise `Error` for a time without a zone, or for anything a record cannot hold."""
     value = unboxed(value)
     if isinstance(value, Part):
         return value.record()
@@ -235,7 +235,7 @@ Scheme = Uniform | Adaptive | Skip | Balanced | BudgetDistribution | BudgetAbsor
 
 @dataclass(frozen=True, slots=True)
 class Within(Part):
-    """Combines several readings of one step into its one event."""
+    """Combines several readings of one step into a single event."""
 
     within: Literal["last", "sum", "mean", "max"]
     open_steps: int
@@ -268,7 +268,7 @@ class Drawn(Part):
 
 @dataclass(frozen=True, slots=True)
 class Padding(Part):
-    """Dummy landmarks between ``start`` and ``end``: each other step becomes one with some probability."""
+    """Dummy landmarks between ``start`` and ``end``: any other step becomes one with some probability."""
 
     NAMED = "method", "padding"
     probability: float

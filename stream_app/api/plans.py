@@ -136,22 +136,22 @@ def plan(  # noqa: PLR0913 - as `plan` has options, all but one by name
     """Return a policy's cost under each scheme, before there is data: budgets, noise and expected error.
 
     For a policy whose steps contain units (``unit=``), the plan is instead the error of the statistic by unit, window
-    and span. Then ``error`` finds the epsilon, or the unit, with which a statistic over ``step`` ("day", "week", "30
+    and span. ``error`` then finds the epsilon, or the unit, at which a statistic over ``step`` ("day", "week", "30
     days", a duration; by default the policy's) has that mean error. ``data`` is a frame of raw readings with the
-    columns ``series`` (optional), ``timestamp`` and ``value``. It adds the error of a constant baseline to each error,
-    and warns of a unit shorter than the time for which values stay alike. Its results depend on raw values.
-    ``statistic`` ("mean" or "sum"), ``step`` and ``data`` also work for a policy of single numbers, as if each step
-    were a unit.
+    columns ``series`` (optional), ``timestamp`` and ``value``. With it, the plan adds the error of a constant baseline
+    to each error, and warns if a unit is shorter than the time for which values stay similar. These results depend on
+    raw values. ``statistic`` ("mean" or "sum"), ``step`` and ``data`` also work for a policy of single numbers, as if
+    each step were a unit.
 
     ``steps`` is the number of events, ``every_ms`` the time between them, and ``start`` the time of the first; by
     default they follow from the policy. ``correlation`` is a file from the `correlate` command, used to predict
     temporal loss. By default it is the correlation that the policy names, from the configuration file ``config``.
-    ``bound`` finds the epsilon that keeps temporal loss within that bound. ``error`` finds how many contributors to
-    collected data are needed to keep the error of a release within it.
+    ``bound`` finds the epsilon that keeps temporal loss within that bound. For collected data, ``error`` finds how many
+    contributors are needed to keep the error of a release within it.
 
     Raises:
-        Error: for a horizon that cannot be planned, for an unreadable correlation, for a bound without a correlation or
-            one that no epsilon meets, and for an error of data that is not collected.
+        Error: for a horizon that cannot be planned, for an unreadable correlation, for a bound that has no
+            correlation or that no epsilon meets, and for an ``error`` if data is not collected.
     """
     found = compiled(policy)
     if isinstance(start, str | date) and not isinstance(plain(start, "start"), int):

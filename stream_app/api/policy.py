@@ -72,16 +72,17 @@ class Policy(Page):
 
     ``Policy(epsilon=.., value=..)`` has level `landmark`; `event`, `user` and `w_event` create policies of the other
     levels. ``step`` is the time between two readings, in milliseconds, as a timedelta or as a text such as "5min". You
-    may omit it (1 ms) only if its length changes nothing: if landmarks are single moments, and at level `event`.
+    may omit it (it is then 1 ms) only if its length makes no difference: if landmarks are single moments, and at level
+    `event`.
 
     With ``unit``, a step contains many readings, and ``statistic`` is what is released about it. For example,
     ``unit="1h", step="1d", statistic="mean"`` publishes daily means and protects any one hour, omitting hours that a
     landmark touches. ``statistic`` is "mean", "sum", `Share`, `Histogram`, or "histogram" for categories. ``by``
-    divides means and sums by "hour", "weekday" or "hour-of-week" in UTC or in ``local_zone``, with the offsets of the
-    20 years from ``local_from`` on. ``within`` is the value of a unit with several readings, ``window`` the number of
-    consecutive units protected together, and ``offset`` the time at which steps begin. The scheme is then `Uniform` by
-    default. It has no filter, so each release is the statistic with noise and contains no earlier release. Two policies
-    are equal if their records are equal.
+    divides means and sums by "hour", "weekday" or "hour-of-week" in UTC or in ``local_zone``, using the offsets of the
+    20 years from ``local_from`` on. ``within`` determines the value of a unit with several readings, ``window`` is the
+    number of consecutive units protected together, and ``offset`` is the time at which steps begin. The scheme is then
+    `Uniform` by default. It has no filter, so each release is the statistic with noise and contains no earlier release.
+    Two policies are equal if their records are equal.
     """
 
     __slots__ = ("_core", "_record")
@@ -150,7 +151,7 @@ class Policy(Page):
 
     @classmethod
     def w_event(cls, *, epsilon: float, value: Kind, window: int, **others: Unpack[Others]) -> "Policy":
-        """Return a policy that protects any ``window`` steps in a row together."""
+        """Return a policy that protects any ``window`` consecutive steps together."""
         return cls(_record("w-event", epsilon, value, {"window": window}, Uniform(), others))
 
     @classmethod
@@ -164,7 +165,7 @@ class Policy(Page):
 
     @property
     def record(self) -> dict[str, Any]:
-        """The policy record, as in the events topic and policy files; with dummies, it has the true landmarks."""
+        """The policy record, as in the events topic and policy files; with dummies, it contains the true landmarks."""
         found: Any = wire.load(self._record)
         return dict(found)
 
@@ -213,7 +214,7 @@ def _checked(found: object) -> Policy:
 
 
 def as_defaults(policies: Policy | Sequence[Policy] | Mapping[str, Policy]) -> tuple[DefaultPolicy, ...]:
-    """Return a run's default policies; the first match applies to a series. Raise `Error` if invalid."""
+    """Return a run's default policies; the first match applies to a series. Raise `Error` if they are invalid."""
     if isinstance(policies, Policy) or not isinstance(policies, Iterable):
         policies = [_checked(policies)]
     if isinstance(policies, Mapping):
@@ -225,7 +226,7 @@ def as_defaults(policies: Policy | Sequence[Policy] | Mapping[str, Policy]) -> t
 
 
 def _listed(landmarks: Any) -> list[Any]:
-    """Return landmarks as a list; raises `Error` for a single one or a pair, which may be an interval."""
+    """Return landmarks as a list; raises `Error` for a single landmark or a pair, which may be an interval."""
     is_list = isinstance(landmarks, Iterable) and not isinstance(landmarks, str | bytes | Mapping | AbstractSet)
     if not is_list or hasattr(landmarks, "columns"):
         raise Error.of("landmarks", "is not a list; use a list, as in landmarks=[datetime(2026, 1, 31, 8, tzinfo=UTC)]")
@@ -281,7 +282,7 @@ def _record(
 
 
 def _usual(others: Mapping[str, Any]) -> Scheme:
-    """Return the default scheme; with units, it is one without a filter that changes releases."""
+    """Return the default scheme; with units, it is one that has no filter to change releases."""
     return Balanced() if others.get("unit") is None else Uniform()
 
 

@@ -1,4 +1,4 @@
-"""`release`: processes a frame into a folder by the rules of `replay`, and returns the result."""
+"""`release`: processes a frame by the rules of `replay`, writes the result to a folder, and returns it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -42,7 +42,7 @@ class Released(Page):
 
     @property
     def clamped(self) -> int:
-        """The number of new rows with a value outside their policy's range; the range's end is published.
+        """The number of new rows with a value outside their policy's range; for these, the range's end is published.
 
         The number is computed from raw values: keep it as private as they are. Nothing else reveals it.
         """
@@ -50,7 +50,7 @@ class Released(Page):
 
     @property
     def substituted(self) -> int:
-        """The number of new rows whose value is not of the policy's kind, so ``invalid`` replaces it.
+        """The number of new rows whose value is not of the policy's kind and is therefore replaced by ``invalid``.
 
         The number is computed from raw values, like ``clamped``.
         """
@@ -90,18 +90,18 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
     late: Literal["refuse", "reject"] = "refuse",
     accept: Check | Sequence[Check] = (),
 ) -> Released:
-    """Process the rows of a frame in order into the folder ``out``: releases, ledger and rejected records.
+    """Process the rows of a frame in order, and write releases, ledger and rejected records to the folder ``out``.
 
     The rules are those of `landmark-stream replay`. The noise depends on the folder's own key and on the whole input:
-    the same rows again, or with more rows after them, continue under it byte for byte and spend nothing twice. A folder
-    rejects input in which an earlier row was changed, unless ``replace`` moves its files aside; then both budgets are
-    spent.
+    giving the same rows again, alone or with more rows after them, continues the run byte for byte and spends nothing
+    twice. A folder rejects input in which an earlier row was changed, unless ``replace`` moves its files aside; then
+    both budgets are spent.
 
     ``policy`` applies to the series that its glob matches; if there are several, the first match applies. A mapping
     gives one policy per series. ``series`` is the series of all rows if no column contains it. Several
     ``value_columns`` are a location, counts, or the parts of a vector. ``contributor_column`` turns rows into items of
-    contributors, for policies that collect. A row with a ``type`` is already an event record, such as a watermark.
-    ``config`` is a configuration file, ``key`` the key file of a worker.
+    contributors, for policies of collected data. A row with a ``type`` is already an event record, such as a watermark.
+    ``config`` is a configuration file, and ``key`` is the key file of a worker.
 
     New rows that look wrong as a whole are refused, unless ``accept`` names the reason:
 
@@ -110,7 +110,7 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
     * ``"order"``: a row is before an earlier row of its series, so a worker would never accept it. Sort by time.
     * ``"substituted"``: the policy's ``invalid`` replaces more than 1 % of the values.
     * ``"clamped"``: most values are beyond one end of their range.
-    * ``"refused"``: more than 1 % are refused for another reason.
+    * ``"refused"``: more than 1 % of the rows are refused for another reason.
 
     ``late="reject"`` accepts ``"order"``.
 
@@ -186,7 +186,7 @@ def _fault(
 
 
 def _late(answered: RunResult, events: Sequence[bytes], library: Library, columns: Columns) -> str:
-    """Return a message that says which rows were late, and how to sort a frame to keep rows in order."""
+    """Return a message that says which rows were late, and how to sort a frame so that its rows are in order."""
     # PRIVACY: which rows are late follows only from series and times, which releases show.
     count, seen, repeated = answered.rows.refused["late"], set[tuple[str, ...]](), 0
     for event in events:
@@ -209,7 +209,7 @@ def _late(answered: RunResult, events: Sequence[bytes], library: Library, column
 
 
 def _texts(rows: Sequence[Row], columns: Columns) -> Iterator[str]:
-    """Yield remedies for value columns that contain only text, as from CSV, and for names without text."""
+    """Yield remedies for value columns that contain only text, as from CSV, and for name columns that contain none."""
     whose = [name for name in (columns.series, columns.contributor) if name and any(name in row for row in rows)]
     for name in whose:
         if not any(isinstance(row.get(name), str) for row in rows):

@@ -30,7 +30,7 @@ from stream_app.calendar.localtime import zone_of
 from stream_app.privacy.kinds import ByBins, Histogram, Number, Share, UnitStatistic
 
 Span = tuple[Time, Time]
-"""From the first moment up to, but not including, the second; a day as the second is included whole."""
+"""A span from the first moment up to, but excluding, the second; if the second is a day, all of it is included."""
 _NOT_OF_UNITS: Final = (
     'is a single release, not a statistic of units; publish a statistic with Policy.landmark(unit="1h", '
     'step="1d", statistic="mean"), or use mean(), which averages single releases with their noise'
@@ -38,10 +38,10 @@ _NOT_OF_UNITS: Final = (
 
 
 def profile(frame: Frame | Released, *, policy: Policy | None = None) -> Table:
-    """Return the mean of a unit by bin of local time, from statistics ``by`` hour, weekday or week hour.
+    """Return the mean of a unit in each bin of local time, from statistics ``by`` hour, weekday or week hour.
 
-    One row per series and bin contains ``mean``, ``standard_error``, ``low``, ``high``, ``steps`` and ``units``. The
-    bins of several steps are averaged with their numbers of units as weights; sums are divided by these numbers.
+    Each series and bin has one row with ``mean``, ``standard_error``, ``low``, ``high``, ``steps`` and ``units``. The
+    bins of several steps are averaged, weighted by their numbers of units; sums are divided by these numbers.
 
     Raises:
         Error: for releases without such statistics.
@@ -95,7 +95,7 @@ def time_in_range(
 def compare(
     frame: Frame | Released, before: Span, after: Span, *, zone: str = "UTC", policy: Policy | None = None
 ) -> Table:
-    """Return by how much the mean of one span exceeds that of another, with its 95 % interval.
+    """Return the amount by which the mean of one span exceeds that of another, with its 95 % interval.
 
     One row per series and part contains the means ``before`` and ``after``, their ``difference``, its
     ``standard_error``, ``low`` and ``high``, and the number of units in each span. A step belongs to the span that
@@ -157,7 +157,7 @@ def _reach(moment: Any, name: str, clocks: Any) -> tuple[int, int]:
 def _ranges(
     series: str, group: Sequence[MeasuredRelease], low: float | None, high: float | None
 ) -> dict[str, tuple[str, ...]]:
-    """Return, by the label of each range, the parts of a measurement that belong to the range."""
+    """Return the parts of a measurement that belong to each range, by the range's label."""
     release, ruling = group[0]
     kind = ruling.kind if ruling is not None else None
     if release.statistic == "share" and (kind is None or isinstance(kind, Share)):

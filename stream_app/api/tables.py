@@ -1,7 +1,7 @@
 """Converts pandas and polars frames and lists of dicts, and turns their rows into event records.
 
-No library is required, and none is imported before it is used. The records equal those of `replay` and `send`, byte for
-byte.
+No library is required, and each one is imported only when it is used. The records equal those of `replay` and `send`,
+byte for byte.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -168,15 +168,15 @@ TYPES: Final = frozenset(
 
 
 def events_of(rows: Sequence[Row], columns: Columns, series: str | None, *, seeds: bool) -> list[bytes]:
-    """Return the event records of rows; ``series`` applies to all rows, or is None if a column has it.
+    """Return the event records of rows; ``series`` applies to all rows, or is None if a column contains it.
 
-    ``seeds`` gives each watermark and intrusion without a seed one from its position. Use it only if that seed is mixed
-    with a secret key.
+    With ``seeds``, a watermark or intrusion without a seed gets one derived from its position. Use this only if that
+    seed is mixed with a secret key.
 
     A row with a ``type`` in `TYPES` is already an event record, such as a watermark; its time may be a datetime.
 
     Raises:
-        Error: for columns that no row has, and for the first invalid time; it names no value.
+        Error: for columns that no row has, and for the first invalid time; the error names no value.
     """
     _named(columns, series)
     missing = list(_missing(rows, columns, series))
@@ -187,7 +187,7 @@ def events_of(rows: Sequence[Row], columns: Columns, series: str | None, *, seed
 
 
 def _named(columns: Columns, series: str | None) -> None:
-    """Check that arguments are names; raises `Error` with each one that is not."""
+    """Check that arguments are names; raise an `Error` that lists each one that is not."""
     names: dict[str, Any] = {
         "series": "" if series is None else series or None,
         "series_column": columns.series,

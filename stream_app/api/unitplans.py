@@ -37,13 +37,13 @@ class PlanOfUnits(Page):
 
     @property
     def warning(self) -> str:
-        """A warning if values stay alike for longer than the protected time; empty otherwise or without data."""
+        """A warning if values stay similar for longer than the protected time; empty otherwise, or without data."""
         return self._found.warning
 
     def picture(self, path: str | Path) -> Path:
-        """Plot the errors by unit into a file, in the format of its suffix, and return its path.
+        """Plot the errors by unit to a file, in the format of its suffix, and return its path.
 
-        Raises `Error`.
+        Raises `Error` if that fails.
         """
         target = path_of(path, "path", "a file for the picture")
         try:
@@ -73,7 +73,7 @@ def plan_of_units(
     error: Fraction | None,
     data: Frame | None,
 ) -> PlanOfUnits:
-    """Return the plan of a policy with units or of single numbers; raises `Error` for another policy."""
+    """Return the plan of a policy with units or of single numbers; raises `Error` for any other policy."""
     if step is not None and error is None:
         raise Error.of("step", "needs a target error; add one, such as error=5")
     span = f"{length_of(step, 'step')} ms" if isinstance(step, timedelta) else step

@@ -31,7 +31,7 @@ class Share(Part):
 
 @dataclass(frozen=True, slots=True)
 class Histogram(Part):
-    """A statistic of units: how many are below the first edge, between two edges, or from the last one on.
+    """A statistic of units: the numbers of units below the first edge, between two edges, and from the last one up.
 
     For categories, the bins are the categories, and no edges are needed.
     """

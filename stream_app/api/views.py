@@ -1,7 +1,7 @@
 """Displays results: as text, with rich in a terminal, and as HTML in a notebook.
 
-PRIVACY: only results are shown, which are releases, public policies and what follows from them: never a raw value.
-Whatever a file or a policy named is escaped.
+PRIVACY: only results are shown: releases, public policies and what follows from them, never a raw value. Every name
+from a file or a policy is escaped.
 """
 
 from abc import ABC, abstractmethod
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 Html = NewType("Html", str)
-"""Markup in which all texts are escaped."""
+"""Markup in which all text is escaped."""
 SHOWN: Final = 48
-"""Rows shown in a table: two for each hour of a day, with landmarks separate. It states the total."""
+"""The number of rows shown in a table: two per hour of a day, with landmarks separate. The table states the total."""
 LONGEST_CELL: Final = 40
 """The longest cell, in characters, that HTML never breaks."""
 

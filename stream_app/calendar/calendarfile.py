@@ -34,12 +34,12 @@ from stream_app.calendar.localtime import (
 SINGLE = ("DTSTART", "DTEND", "DURATION", "RECURRENCE-ID")  # properties that an event has at most once
 TOO_FINE = ("SECONDLY", "MINUTELY")
 BEGINS, ENDS = (re.compile(rb"^%s:" % word, re.MULTILINE | re.IGNORECASE) for word in (b"BEGIN", b"END"))
-"""Counted because the package skips a component that does not end, along with its contents."""
+"""Patterns for counting components, because the package skips an unterminated component and all its contents."""
 BEYOND = f"use times from {FIRST_DAY} to {LAST_DAY}"
 
 
 class Start(NamedTuple):
-    """The start of an occurrence as local time in a zone; midnight for a whole day."""
+    """The start of an occurrence as local time in a zone; midnight if it lasts whole days."""
 
     local: datetime
     zone: tzinfo
@@ -52,13 +52,13 @@ class Start(NamedTuple):
 
 
 class Length(NamedTuple):
-    """How long an occurrence lasts, in local time and in milliseconds; they differ if clocks change."""
+    """The duration of an occurrence, in local time and in milliseconds; the two differ if clocks change."""
 
     clocks: timedelta
     elapsed_ms: int
 
     def after(self, start: Start) -> Iterable[int | tuple[int, int]]:
-        """Return an occurrence's span up to the later of its two ends, or its moments if it has no duration."""
+        """Return the span of an occurrence up to the later of its two ends, or its moments if it has no duration."""
         end = start.local + self.clocks
         if start.is_day:
             return [span(start.local, end, start.zone)]
@@ -69,7 +69,7 @@ class Length(NamedTuple):
 
 
 class RecurrenceRule(NamedTuple):
-    """A recurrence rule: text without UNTIL, UNTIL in local time, and the number of dates (COUNT) or 0."""
+    """A recurrence rule: its text without UNTIL, its UNTIL in local time, and its number of dates (COUNT) or 0."""
 
     text: str
     until: date | None
@@ -85,7 +85,7 @@ class CalendarEvent(NamedTuple):
     length: Length
     rules: tuple[RecurrenceRule, ...]
     more: tuple[tuple[Start, Length | None], ...]
-    """Further occurrences (RDATE), with their own length if they are periods."""
+    """Further occurrences (RDATE); those that are periods have their own length."""
     without: frozenset[object]  # identities of cancelled occurrences (EXDATE)
     replaces: object | None  # identity of the occurrence of the same uid that this one replaces (RECURRENCE-ID)
     cancelled: bool
@@ -254,7 +254,7 @@ def _more(component: Any, zone: tzinfo | None) -> Iterator[tuple[Start, Length |
 
 
 def _each(found: Any) -> list[Any]:
-    """Return the properties of one name as a list; icalendar returns a single property without a list."""
+    """Return the properties of one name as a list; icalendar does not put a single property in a list."""
     return [] if found is None else found if isinstance(found, list) else [found]
 
 

@@ -42,7 +42,7 @@ FORMS = 'use ms, ISO 8601 (a time, a day, or a list of two), or an object with "
 
 
 class Hours(NamedTuple):
-    """Start and end of a span as times of day; an end that is not later than the start is on the next day."""
+    """The start and end of a span as times of day; an end not later than the start is on the next day."""
 
     start: timedelta
     end: timedelta
@@ -65,7 +65,7 @@ def spans_of(landmarks: Iterable[object], zone: tzinfo | None, read: Reader) -> 
     """Return landmarks in ms, sorted and merged if they touch; times without a zone are in ``zone``.
 
     Raises:
-        WrongTimesError: with every fault, under the number of its landmark, from 0 on; also for more than
+        WrongTimesError: with every fault, under the number of its landmark, counted from 0; also for more than
             `MOST_INTERVALS` intervals before merging.
     """
     wrongs, found = Wrongs(), list[Span]()
@@ -81,7 +81,7 @@ def spans_of(landmarks: Iterable[object], zone: tzinfo | None, read: Reader) -> 
 
 
 def joined(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Return sorted spans: intervals that overlap or touch are merged, moments inside them dropped."""
+    """Return sorted spans, merging intervals that overlap or touch and dropping moments inside them."""
     spans = list(spans)
     intervals = LandmarkSet.of(each for each in spans if not isinstance(each, int))
     alone = {each for each in spans if isinstance(each, int) and each not in intervals}

@@ -1,10 +1,10 @@
 """Converts local times of a zone to moments, and describes the faults in times that people wrote.
 
-A fault has a member, the text found, and the remedy. If a clock change skips a time, it moves forward; if a clock
-change repeats a time, it means two moments.
+A fault has a member, the text found, and the remedy. A time that a clock change skips is moved forward. A time that a
+clock change repeats means two moments.
 
 All moments are integers of milliseconds since 1970-01-01 UTC. The rules of the zones come from the machine's time zone
-database or otherwise from the package ``tzdata``.
+database, or otherwise from the package ``tzdata``.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -85,19 +85,19 @@ MILLISECOND = timedelta(milliseconds=1)
 DAY = timedelta(days=1)
 DAY_MS = 86_400_000
 FIRST_DAY, LAST_DAY = date(1970, 1, 1), date(9999, 12, 28)
-"""First and last day that, like the days before and after, lie within the calendar in every zone."""
+"""The first and last days that lie within the calendar in every zone, as do the days before and after them."""
 ZONE_NEEDED = 'add a zone, as in "zone":"Europe/Paris", or an offset, as in 2026-01-31T08:00:00+01:00'
 
 
 class ZonedTime(NamedTuple):
-    """A date, or a local time without offset, and the zone whose clocks show it."""
+    """A date, or a local time without an offset, with the zone whose clocks show it."""
 
     when: date  # a datetime, unless the whole day is meant
     zone: tzinfo
 
     @property
     def is_day(self) -> bool:
-        """Whether a whole day is meant."""
+        """Whether the value is a whole day."""
         return not isinstance(self.when, datetime)
 
     @property
@@ -116,7 +116,7 @@ def zone_of(name: object) -> ZoneInfo:
 
 
 def milliseconds(moment: datetime) -> int:
-    """Return a time with an offset in milliseconds, rounded down; exact, unlike float seconds."""
+    """Return a time with an offset in milliseconds, rounded down; unlike float seconds, the result is exact."""
     return (moment - EPOCH) // MILLISECOND
 
 
@@ -125,12 +125,12 @@ class ClockReadings(NamedTuple):
 
     first: int  # the earlier of two; if clocks skip it, the moment of the jump
     usual: int
-    """The moment according to RFC 5545 (3.3.5): the earlier of two, or moved forward if clocks skip it."""
+    """The moment by RFC 5545 (3.3.5): the earlier of two, or a moment moved forward if clocks skip the time."""
     last: int
 
     @property
     def moments(self) -> tuple[int, ...]:
-        """Return the moments that the local time itself names: one, or two if it occurs twice."""
+        """Return the moments that the local time itself names: one moment, or two if the time occurs twice."""
         return (self.usual,) if self.usual == self.last else (self.usual, self.last)
 
 
@@ -157,13 +157,13 @@ def readings(local: datetime, zone: tzinfo) -> ClockReadings:
 def span(start: datetime, end: datetime, zone: tzinfo) -> tuple[int, int]:
     """Return ``[start, end)``, from the first reading of ``start`` to the last reading of ``end``.
 
-    It contains every span that may be meant, and is empty if clocks skip all of it.
+    It contains every span that may be meant, and is empty if clocks skip the whole span.
     """
     return readings(start, zone).first, readings(end, zone).last
 
 
 def shown(moment_ms: int, zone: tzinfo) -> datetime:
-    """Return the local time in a zone at a moment."""
+    """Return the local time that a zone shows at a moment."""
     return (EPOCH + moment_ms * MILLISECOND).astimezone(zone).replace(tzinfo=None, fold=0)
 
 
@@ -172,14 +172,14 @@ def _ahead(moment_ms: int, zone: tzinfo) -> int:
 
 
 YEARS: Final = 20
-"""Years for which a zone's transitions are listed; governments change the rules of later years."""
+"""The number of years for which a zone's transitions are listed; governments change the rules of later years."""
 
 Transitions = tuple[tuple[int, int], ...]
-"""Ascending moments in ms, each with the offset from UTC, in ms, from that moment on."""
+"""Moments in ms, in ascending order, each with the offset from UTC, in ms, that applies from then on."""
 
 
 def transitions(zone: tzinfo, first_ms: int) -> Transitions:
-    """Return a zone's offsets for `YEARS` years from ``first_ms`` on; the first covers all earlier times.
+    """Return a zone's offsets for `YEARS` years from ``first_ms`` on; the first one covers all earlier times.
 
     Clock changes are located to the millisecond; two changes within one day count as one.
     """

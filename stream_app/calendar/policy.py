@@ -54,7 +54,7 @@ class _PolicyForm(NamedTuple):
 
 
 def renewals(form: Mapping[str, object], after_ms: int | None = None) -> tuple[int, ...]:
-    """Return the bounds of a renewal form in ms, ascending.
+    """Return the bounds of a renewal form in ms, in ascending order.
 
     An example is ``{"every":"month","zone":"Europe/Paris","until":"2027-12-31"}``. `every` is day, week, month or year.
     `first` is the first bound, a date or a time. Without it, the bounds are the local midnights after ``after_ms`` at
@@ -62,7 +62,7 @@ def renewals(form: Mapping[str, object], after_ms: int | None = None) -> tuple[i
     time that does not exist moves forward; if it occurs twice, the earlier moment is used.
 
     Raises:
-        WrongTimesError: with every fault; also for no bound, and for more than `MOST_RENEWALS`.
+        WrongTimesError: with every fault; also if there is no bound, or more than `MOST_RENEWALS`.
     """
     asked = _asked(form, after_ms)
     found: list[int] = []
@@ -128,13 +128,13 @@ def _behind(until: ZonedTime) -> int:
 def in_integers(
     document: Mapping[str, Any], read: Reader, after_ms: int | None = None
 ) -> tuple[Mapping[str, Any], list[Wrong]]:
-    """Return a policy record with all times in ms and without its faulty members, and the faults.
+    """Return a policy record with all times in ms and without its faulty members, together with the faults.
 
     A length of time may be a string, such as "5min" or "1d".
 
     A record that contains only integers is returned unchanged. `protection.zone` applies to landmarks that name no
     zone, and to statistics by hour or weekday. ``read`` returns the calendar files that landmarks name. Without
-    ``after_ms``, a renewal must give its first bound, and local times must give the first time of their offsets.
+    ``after_ms``, a renewal must state its first bound, and local times must state the first time of their offsets.
     """
     wrongs = Wrongs()
     found = dict(document)
@@ -159,7 +159,7 @@ def in_integers(
 
 
 def zone_in(document: Mapping[str, Any]) -> tzinfo | None:
-    """Return the zone of landmarks that do not name one; raise `WrongTimesError` if it is invalid."""
+    """Return the zone that applies to landmarks that name none; raise `WrongTimesError` if it is invalid."""
     protection = document.get("protection")
     return zone_of(protection["zone"]) if isinstance(protection, Mapping) and "zone" in protection else None
 
@@ -209,7 +209,7 @@ def _length(text: str) -> int:
 
 
 def _ranged(dummies: Mapping[str, Any], zone: tzinfo | None) -> dict[str, Any]:
-    """Return `dummies` with its range in ms; an end that is a day includes the whole day."""
+    """Return `dummies` with their range in ms; if the end is a day, the whole day is included."""
     wrongs = Wrongs()
     found = dict(dummies)
     for member, side in (("start", 0), ("end", 1)):
@@ -226,11 +226,11 @@ NO_CLOCK: Final = 'add the first day, as in "transitions":{"first":"2026-01-01"}
 
 
 def resolved(value: Mapping[str, Any], zone: tzinfo | None, after_ms: int | None) -> dict[str, Any]:
-    """Return the member `value` of a policy record with its `transitions` in integers.
+    """Return the member `value` of a policy record with its `transitions` as integers.
 
-    They are the transitions of ``transitions.zone``, or of ``zone`` if it is missing, from ``transitions.first``, or
-    ``after_ms`` if it is missing. A value without `by` has no transitions, and integers are kept. Without a zone, local
-    time is UTC, which has no transitions.
+    They are the transitions of ``transitions.zone``, or of ``zone`` if that is missing. They begin at
+    ``transitions.first``, or at ``after_ms`` if that is missing. A value without `by` has no transitions, and integers
+    are kept. Without a zone, local time is UTC, which has no transitions.
 
     Raises:
         WrongTimesError: with every fault, under its member.

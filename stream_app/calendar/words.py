@@ -9,7 +9,7 @@ from stream_app.calendar.localtime import EPOCH, LAST_DAY, MILLISECOND
 DAY_MS: Final = 86_400_000
 UNITS = (("d", DAY_MS), ("h", 3_600_000), ("min", 60_000), ("s", 1000), ("ms", 1))
 SECONDS_BEGIN, SECONDS_END = 300_000_000, 100_000_000_000
-"""As ms, moments between these lie in 1970 to 1973; as seconds, in 1979 to 5138."""
+"""Read as ms, numbers between these lie in 1970 to 1973; read as seconds, in 1979 to 5138."""
 
 
 def moment_in_words(moment_ms: int, zone: tzinfo = UTC) -> str:
@@ -53,7 +53,7 @@ def length_ms(text: str) -> int | None:
 
 
 def step_as_seconds(step_ms: int) -> str:
-    """Return a warning if a step looks like whole minutes in seconds, otherwise ""."""
+    """Return a warning if a step looks like whole minutes given in seconds, otherwise ""."""
     if step_ms % 60 or not step_ms % 1000:
         return ""
     said, meant = duration_in_words(step_ms), duration_in_words(1000 * step_ms)
@@ -61,7 +61,7 @@ def step_as_seconds(step_ms: int) -> str:
 
 
 def moment_as_seconds(moment_ms: int) -> str:
-    """Return a warning if a moment looks like seconds, otherwise ""."""
+    """Return a warning if a moment looks as if it is in seconds, otherwise ""."""
     if not SECONDS_BEGIN <= moment_ms < SECONDS_END:
         return ""
     said, meant = moment_in_words(moment_ms), moment_in_words(1000 * moment_ms)
@@ -71,7 +71,7 @@ def moment_as_seconds(moment_ms: int) -> str:
 def days_cut(step_ms: int, start_ms: int, zone: tzinfo, offset_ms: int | None) -> str:
     """Return a warning if steps of whole days never start at midnight in a zone, otherwise "".
 
-    ``start_ms`` is the start of one of the steps, ``offset_ms`` the policy's offset, or None if it cannot have one.
+    ``start_ms`` is the start of one of the steps. ``offset_ms`` is the policy's offset, or None if it cannot have one.
     """
     if step_ms % DAY_MS:
         return ""

@@ -1,7 +1,7 @@
 """The command line: one module per command, in the package that ``COMMANDS`` names.
 
-Each command module has ``add_arguments(parser)`` and ``run(arguments) -> int`` (the exit code: see ``exits``). A module
-is imported only if its command is named, because Kafka, numpy and matplotlib take seconds to load.
+Each command module has ``add_arguments(parser)`` and ``run(arguments) -> int``, which returns the exit code (see
+``exits``). A module is imported only if its command is named, because Kafka, numpy and matplotlib take seconds to load.
 """
 
 import argparse
@@ -42,7 +42,7 @@ class HelpLines(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one sentence each, without the usage text; exit code 2."""
+    """A parser that reports each error in one sentence, without the usage text; exit code 2."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         """Create the parser like `argparse.ArgumentParser`, but with wrapped help."""
@@ -156,7 +156,7 @@ class UsageError(Exception):
 
 @contextmanager
 def mendable(*errors: type[Exception], by: str = "") -> Iterator[None]:
-    """Turn the given errors, whose text names the remedy, into `UsageError`, with ``by`` before the text."""
+    """Turn the given errors, whose text names the remedy, into `UsageError`, with ``by`` before their text."""
     try:
         yield
     except errors as error:
@@ -174,7 +174,7 @@ def module_of(command: str) -> ModuleType:
 
 
 def parser_of(named: Collection[str]) -> argparse.ArgumentParser:
-    """Return the parser of all commands; only the named ones get arguments (and have modules loaded)."""
+    """Return the parser of all commands; only the named ones get their arguments and have their modules loaded."""
     parser = Parser(prog="landmark-stream", description="Landmark-private time series over Kafka.")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -220,7 +220,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _unprinted(command: str, error: OSError) -> int:
-    """Return the exit code when output fails: its reader (such as `head`) closed it, or the disk is full."""
+    """Return the exit code for failed output: its reader (such as `head`) closed it, or the disk is full."""
     is_full = error.errno in {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
     if not is_full and not isinstance(error, BrokenPipeError):
         raise error

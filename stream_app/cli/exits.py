@@ -1,4 +1,4 @@
-"""Exit codes: general meanings, and more precise ones for some commands; ``--help`` ends with them."""
+"""Exit codes: general meanings, and more precise ones for some commands, shown at the end of ``--help``."""
 
 from typing import Final
 

@@ -60,14 +60,14 @@ def adopt_version(
     found: PolicyRecord,
     record: InputRecord,
 ) -> ProcessedRecord | Rejection:
-    """Start the version that a record contains; open steps stay in memory, whether they continue or not."""
+    """Start the version that a record contains; open steps stay in memory whether or not they continue."""
     may_weaken = found.weaker and context.limits.accept_weaker_policies
     policy, renewed = (policy, "") if row is None else succeeding(row, policy)
     return _adopt(context, row, find_member, found.series, policy, None, record, may_weaken=may_weaken, renewed=renewed)
 
 
 def drop_unread(collection: Collection, row: SeriesRow | None, adopted: ProcessedRecord) -> None:
-    """Drop open steps that belong to the previous version, the version of ``row``."""
+    """Drop the open steps of the previous version, which is the version of ``row``."""
     if adopted.row.open_steps is None:
         collection.drop(adopted.row.series)
     if row is not None and adopted.row.open_units is None:
@@ -92,14 +92,14 @@ def adopt_view(
     landmarks: LandmarkSet,
     record: InputRecord,
 ) -> ProcessedRecord | Rejection:
-    """Start a view with the default policy that defines it and the landmarks of its base."""
+    """Start a view from the default policy that defines it, with the landmarks of its base."""
     policy = default.policy.ruling(landmarks) if landmarks else default.policy
     shared = None if landmarks else default
     return _adopt(context, None, find_member, series, policy, shared, record, view=True)
 
 
 def renewed(context: Context, row: SeriesRow, start_ms: int, record: InputRecord) -> ProcessedRecord | Rejection | None:
-    """Start the next version if a bound is due at the step at ``start_ms``; otherwise return None."""
+    """Start the next version if a bound is due at the step that begins at ``start_ms``; otherwise return None."""
     bounds = bounds_to_come(row.policy, row.state, start_ms)
     if bounds is None:
         return None

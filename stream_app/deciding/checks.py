@@ -1,7 +1,7 @@
-"""Checks of a record before its series processes it, each for one record and for many.
+"""Checks made on a record before its series processes it, each for one record and for many.
 
-If a check does not support many records, or a limit is set that `LIMITS` does not name, no records are processed or
-counted together.
+If a check does not support many records, or if a limit is set that `LIMITS` does not name, then no records are
+processed or counted together.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,14 +28,14 @@ LIMITS: Final = frozenset({
 If any other limit is set, each record is processed by itself.
 """
 _TIMED: Final = (Observation, Watermark)
-"""Records that can advance event time; a record of an open step never does, even if the limit changed.
+"""Record types that can advance event time; a record of an open step never does, even if the limit changed.
 
-A tuple, because a union would be created again for each record.
+This is a tuple because a union would be created again for each record.
 """
 
 
 class Many(NamedTuple):
-    """Observations with the right keys, of series that have processed a step; all fields are equally long."""
+    """Observations with the right keys, from series that have processed a step; all fields have equal length."""
 
     series: Sequence[str]
     times_ms: Ints
@@ -54,16 +54,17 @@ class Check(NamedTuple):
     many: Callable[[Context, Many], Flag] | None = None
     """Returns which observations are refused; if None, no observations are processed together."""
     counted: Callable[[Context, SeriesRow], bool] | None = None
-    """Returns whether a contribution to an open step may be refused; if None, each is processed by itself."""
+    """Returns whether a contribution to an open step may be refused; if None, each one is processed by itself."""
     recalled: bool | None = None
-    """Whether a recall repeats the check; False if its answer may change. None means yes.
+    """Whether a recall repeats the check: False if the check's answer may change; None means yes.
 
-    If False, `refusal` accepts records of open steps, because a recall would accept a record that was refused then.
+    If it is False, `refusal` accepts records of open steps, because a recall would accept a record that was refused
+    earlier.
     """
 
 
 def refusal(context: Context, row: SeriesRow | None, found: EventRecord, record: InputRecord) -> Reason | None:
-    """Return why a record is refused regardless of its series, by the first check that refuses it."""
+    """Return the reason given by the first check that refuses a record, or None if every check accepts it."""
     for check in CHECKS:
         reason = check.one(context, row, found, record)
         if reason is not None and (check.recalled is not False or row is None or not _belongs(row, found)):
@@ -102,7 +103,7 @@ def was_refused(context: Context, row: SeriesRow, found: EventRecord, record: In
 
 
 def _misnamed(context: Context, series: str) -> Reason | None:
-    """Return why a series' name does not name a person as required, or None."""
+    """Return why a series' name does not name a person as required, or None if it does."""
     separator = context.limits.member_separator
     return None if separator is None else misnamed(series, separator)
 
@@ -114,7 +115,7 @@ def _misnamed_many(context: Context, many: Many) -> Flag:
 
 
 def _for_base(context: Context, row: SeriesRow | None, found: EventRecord, _record: InputRecord) -> Reason | None:
-    """Refuse records sent to a view that only its base accepts: all except policies."""
+    """Refuse any record sent to a view except a policy; only the view's base accepts the others."""
     sent = not isinstance(found, PolicyRecord) and context.is_view(row, found.series)
     return "malformed" if sent else None
 
@@ -128,7 +129,7 @@ def _in_views_many(context: Context, many: Many) -> Flag:
 
 
 def _misplaced(context: Context, row: SeriesRow | None, found: EventRecord, record: InputRecord) -> Reason | None:
-    """Return why a record must not be on this partition; a series with a row was already routed."""
+    """Return why a record must not be on this partition; a series with a row has already been routed."""
     if context.partition_of is None:
         return None
     key = context.key_of(found.series) if row is None or context.limits.member_separator is not None else row.key
@@ -162,7 +163,7 @@ def _is_open(row: SeriesRow, timestamp_ms: int) -> bool:
 
 
 def is_read(row: SeriesRow, timestamp_ms: int) -> bool:
-    """Return whether a reading at that time belongs to a step open in memory, which a recall reads again."""
+    """Return whether a reading at that time belongs to a step that is open in memory and that a recall reads again."""
     steps = row.open_steps
     return steps is not None and steps.offset_of(row.policy.index_of(timestamp_ms)) != UNREAD
 

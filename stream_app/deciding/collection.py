@@ -1,8 +1,8 @@
 """The contents of the open steps of a partition's series: one mutable object, in memory only.
 
-Nothing here is ever written: a worker that loses it reads the input again, from `Collection.floor` on. Contributors are
-kept as digests under a random key that only this object holds: a digest in a swap file or a dump reveals nothing to
-anyone who has the noise key, and nothing to anybody once this process has ended.
+None of it is ever written; a worker that loses it reads the input again from `Collection.floor` onwards. Contributors
+are kept as digests under a random key that only this object holds. A digest in a swap file or a dump therefore reveals
+nothing to anyone who has the noise key, and nothing to anyone at all once this process has ended.
 """
 
 from array import array
@@ -24,7 +24,7 @@ from stream_app.privacy.values import Raw, RawCells
 MEMBER_DIGEST_BYTES = 16
 PERSON = b"landmark-members"
 _SPARE: Final = 64
-"""The number of closed steps kept, besides one per open step, before they are removed."""
+"""The number of closed steps kept, in addition to one per open step, before they are removed."""
 
 
 class LostCountersError(Exception):
@@ -44,7 +44,7 @@ class LostCountersError(Exception):
 @final
 @dataclass(slots=True, repr=False)
 class Counters:
-    """One open step of collected data: its raw counters, and the digests of who contributed."""
+    """One open step of collected data: its raw counters, and its contributors' digests."""
 
     _gathers: Gathered
     _keyed: blake2b = field(compare=False)  # keyed hash that digests contributors
@@ -136,8 +136,8 @@ Open = Counters | Readings
 class Collection:
     """The open steps of all series of a partition; empty at first.
 
-    ``key`` (32 random bytes, different for each object) hides contributors in their digests. The readings of steps of
-    units are in ``units``, whose rows a worker stores with each batch, so none of them is lost with the memory.
+    ``key`` (32 random bytes, different for each object) hides contributors in their digests. The readings of unit steps
+    are in ``units``. A worker stores the rows of ``units`` with each batch, so no such reading is lost with the memory.
     """
 
     __slots__ = ("_collected", "_count", "_keyed", "_opened", "_series", "units")
@@ -207,7 +207,7 @@ class Collection:
         return self._series.get(series, {})
 
     def counted(self, series: str) -> dict[int, Counters]:
-        """Return the open steps of a series' collected data."""
+        """Return a series' open steps of collected data."""
         return {index: step for index, step in self.opened(series).items() if isinstance(step, Counters)}
 
     @property
@@ -221,9 +221,9 @@ class Collection:
         return sum(isinstance(step, Readings) for steps in self._series.values() for step in steps.values())
 
     def floor(self) -> int | None:
-        """Return the offset of the oldest record whose step is still open, or None if no step is open.
+        """Return the offset of the oldest record that opened a still open step, or None if no step is open.
 
-        Restoring this memory requires reading the input again from there, so no later input is acknowledged.
+        Restoring this memory requires reading the input again from that offset, so no later input is acknowledged.
         """
         heap = self._opened
         while heap:

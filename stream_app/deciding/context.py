@@ -1,4 +1,4 @@
-"""The inputs of decisions besides the log: keys, default policies, limits and series routing."""
+"""The inputs to decisions other than the log: keys, default policies, limits and series routing."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ FINGERPRINT_BYTES = 8
 class DefaultPolicy:
     """A policy for series that match a glob and have no policy of their own.
 
-    If ``view`` is set, the policy is instead for the view of that name of each matching series.
+    If ``view`` is set, the policy instead applies to the view of that name of each matching series.
     """
 
     glob: str
@@ -54,7 +54,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """All inputs of a decision besides the record and its series' row."""
+    """All inputs to a decision other than the record and its series' row."""
 
     keys: KeyRing
     defaults: tuple[DefaultPolicy, ...] = ()
@@ -67,7 +67,7 @@ class Context:
     def __post_init__(self) -> None:
         """Derive the fingerprint of the configuration.
 
-        With equal fingerprints (and equal keys), decisions are equal.
+        If the fingerprints are equal (and the keys too), so are the decisions.
         """
         limits = self.limits
         caps: list[object] = [
@@ -89,7 +89,7 @@ class Context:
         object.__setattr__(self, "views", tuple(default for default in self.defaults if default.view))
 
     def key_of(self, series: str) -> bytes:
-        """Return the record key of a series' events: the name of the person it belongs to."""
+        """Return the record key of a series' events: the name of the person the series belongs to."""
         return member_of(series, self.limits.member_separator).encode()
 
     def default_for(self, series: str) -> DefaultPolicy | None:
@@ -98,7 +98,7 @@ class Context:
         return next(matching, None)
 
     def views_of(self, base: str) -> dict[str, DefaultPolicy]:
-        """Return the configured views of a series that is not a view, by id and in order.
+        """Return the configured views of a series that is not a view, in order and keyed by id.
 
         A view is omitted if its id would exceed the maximum length of a series id.
         """
@@ -129,11 +129,12 @@ class Context:
         return bool(self.views) and (bool(self.views_of(series)) or self.base_of(series) is not None)
 
     def backward_loss(self, row: SeriesRow, timestamp_ms: int, spend_nano: int) -> float | None:
-        """Return the backward loss after a step that spends, or None without a correlation.
+        """Return the backward loss after a step that spends, or None if the policy names no correlation.
 
         ``row`` is the row before the step. Guarantee: the result is at least the backward loss of the named correlation
-        over all releases since the policy has named it without a break, in any versions (Cao et al. 2017, equation 13).
-        If less is known, nothing fades: neither if the configuration lacks the name, nor from one period to the next.
+        over all releases since the policy began to name it without interruption, in any versions (Cao et al. 2017,
+        equation 13). If less is known, no loss fades. This applies if the configuration lacks the name, and from one
+        period to the next.
         """
         name = row.policy.correlation
         if name is None:

@@ -1,4 +1,4 @@
-"""Processes records one by one, in order; each sees the rows that earlier records changed. Pure."""
+"""Processes records one by one, in order, each with the rows that earlier records changed. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -24,7 +24,7 @@ from stream_app.formats.records import InputRecord
 from stream_app.privacy.reason import Reason
 
 INPUT_HEADER = "input"
-"""Header with the offset of the input record that caused an output record; not part of any hash."""
+"""The header with the offset of the input record that caused an output record; it is not part of any hash."""
 
 MOST_BULK_BYTES = 16 * 1024 * 1024
 """The number of output bytes from watermarks and renewals after which a batch accepts no more records.
@@ -38,7 +38,7 @@ Append = Callable[[bytes | None, bytes, int, Headers], None]
 Extend = Callable[[Sequence[bytes | None], Sequence[bytes], Sequence[int], Sequence[Headers]], None]
 """Writes many output records, given as columns of equal length."""
 Settle = Callable[[bytes, tuple[SealedEntry, ...]], None]
-"""Compares a record's entries, given its key, with the binding entries; raises if one differs."""
+"""Compares a record's entries, given its key, with the binding entries; raises if any of them differs."""
 
 
 @final
@@ -46,7 +46,7 @@ class Outlets:
     """The destinations of a batch's output records, one topic each.
 
     ``settle`` receives ledger entries before they are written; it is None if no entry binds. ``many`` accepts ledger
-    entries and releases as columns; by default they go to the same outlets as single ones.
+    entries and releases as columns; by default they go to the same outlets as single records.
     """
 
     def __init__(
@@ -79,8 +79,8 @@ def _extend(
 class Decider:
     """The results of a batch's records so far: rows changed, decisions counted, budget spent.
 
-    ``find`` returns a series' row from before the batch, ``find_member`` the row of a person; ``collection`` contains
-    the partition's open counters.
+    ``find`` returns a series' row from before the batch, and ``find_member`` returns a person's row. ``collection``
+    contains the partition's open counters.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Decider:
         self.spent: dict[tuple[str, str], int] = {}  # nano-epsilon by scheme and digest of the default policy
         self.renewals: dict[Renewal, int] = {}  # due renewal bounds, by outcome
         self.passed = 0
-        """The number of refused views that were already refused before, counted for each record."""
+        """The number of refused views that had already been refused, counted again for each record."""
         self._context: Final = context
         self._find: Final = find
         self._find_member: Final = find_member
@@ -114,7 +114,7 @@ class Decider:
         """Process ``records`` in order and write their outputs; raise what ``settle`` raises.
 
         Return whether the batch accepts more records. A watermark can close thousands of steps, and a renewed version
-        can name as many landmarks, so a few such records fill a batch.
+        can name just as many landmarks, so a few such records fill a batch.
         """
         context, lookup, collection, find_member = self._context, self.lookup, self._collection, self._member
         for record in records:
@@ -182,7 +182,7 @@ class Decider:
         self._outlets.ledger(member.key, entry.value, entry.timestamp_ms, headers)
 
     def _control(self, row: SeriesRow) -> str:
-        """Return "control", which counts a record between steps; keep the last row of an ended version."""
+        """Keep the last row of an ended version, and return "control", which counts a record between steps."""
         self._succeed(row)
         return "control"
 
@@ -233,11 +233,11 @@ class Decider:
         return pairs + [member.dump() for member in self.members.values()]
 
     def claims(self) -> list[Claims]:
-        """Return each changed person before and after the batch; the person before is None if unknown."""
+        """Return each changed person's state before and after the batch; the state before is None if unknown."""
         return [(self._members_before[chain], member) for chain, member in self.members.items()]
 
     def losses(self) -> list[tuple[float | None, float | None]]:
-        """Return the backward losses before and after the batch for changed series that had or have one."""
+        """Return the backward losses before and after the batch, for each changed series that had or has one."""
         found: list[tuple[float | None, float | None]] = []
         for series, row in self.changed.items():
             before = self._before[series]
@@ -247,7 +247,7 @@ class Decider:
         return found
 
     def used(self) -> dict[tuple[str, str], int]:
-        """Return the increase of the budget in use, ``S + M`` over all changed series, in nano-epsilon.
+        """Return the increase in used budget, ``S + M`` over all changed series, in nano-epsilon.
 
         The amounts are grouped by scheme and digest of the default policy. Only policies whose budget can be exhausted
         (`Policy.exhaustible`) count.

@@ -29,7 +29,7 @@ from stream_app.formats.records import (
 from stream_app.privacy.reason import Reason, Rejection
 
 _DATED: Final = (Observation, Contribution, Watermark)
-"""Records that carry event time; a tuple, because a union would be recreated for each record."""
+"""Record types that carry event time; a tuple is used because a union would be recreated for each record."""
 
 
 def decide(
@@ -75,8 +75,8 @@ def decide(
 def _is_read_by_view(context: Context, lookup: Lookup, row: SeriesRow, found: EventRecord) -> bool:
     """Return whether a reading belongs to a step that a view of the series has open in memory.
 
-    A restart accepts every reading of such a step (`recall`) and checks no clock. Steps in memory are as long as those
-    of the base, so the base could also have reached the step.
+    A restart accepts every reading of such a step (`recall`) without checking any clock. Steps in memory are as long as
+    those of the base, so the base could also have reached the step.
     """
     if not isinstance(found, Observation):
         return False
@@ -85,11 +85,11 @@ def _is_read_by_view(context: Context, lookup: Lookup, row: SeriesRow, found: Ev
 
 
 def recall(context: Context, lookup: Lookup, collection: Collection, record: InputRecord) -> None:
-    """Process an already processed record again to restore what is still open, without writing anything.
+    """Process a record again to restore what is still open, without writing anything.
 
-    ``lookup`` finds rows as they are stored now, after all recalled records. Start with an empty ``collection`` and
-    pass every record in order, from the previous worker's `Collection.floor` to the first unprocessed one. The
-    collection then equals that of a worker that never lost its memory.
+    ``lookup`` finds rows as they are stored now, which is their state after all recalled records. Start with an empty
+    ``collection`` and pass every record in order, from the previous worker's `Collection.floor` to the first
+    unprocessed one. The collection then equals that of a worker that never lost its memory.
     """
     found = wire.decoded(record)
     if not isinstance(found, Observation | Contribution | Watermark | Intrusion):

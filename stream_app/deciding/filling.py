@@ -41,7 +41,7 @@ COUNTED: Final = CountedContribution()
 
 
 class _Moves(NamedTuple):
-    """A record's effect on a series' steps: those it closes and opens, and the row before they close."""
+    """A record's effect on a series' steps: the steps it closes and opens, and the row before the steps close."""
 
     row: SeriesRow
     closing: Iterable[int]
@@ -58,7 +58,7 @@ def fill(
 ) -> WatermarkAdvance | CountedContribution | ProcessedRecord | Rejection:
     """Process an item, a watermark or an intrusion.
 
-    ``adopted`` is the adoption of the default policy if ``row`` comes from one.
+    ``adopted`` is the adoption of the default policy if ``row`` comes from such an adoption.
 
     Raises:
         LostCountersError: if the row has an open step that is not in memory.
@@ -85,10 +85,10 @@ def fill(
 
 
 def recalled(row: SeriesRow, collection: Collection, found: Observation | Collected, offset: int) -> None:
-    """Process again a record from before ``row`` was stored, to refill the steps that are still open.
+    """Reprocess a record from before ``row`` was stored, to refill the steps that are still open.
 
-    Items and intrusions before the record that opened a step do not find the step, and steps that have closed since are
-    never opened. So every step accepts the same items as the first time, in the same order.
+    An item or intrusion that precedes the record that opened a step does not find the step, and steps that have closed
+    since are never opened. Every step therefore accepts the same items as the first time, in the same order.
     """
     policy, opened, series = row.policy, row.open_steps, row.series
     if opened is None:
@@ -111,7 +111,7 @@ def recalled(row: SeriesRow, collection: Collection, found: Observation | Collec
 
 
 def is_recalled(row: SeriesRow, found: EventRecord) -> bool:
-    """Return whether `recalled` uses a record: a contribution to an open step or an intrusion during one."""
+    """Return whether a record is a contribution to an open step or an intrusion during one; `recalled` uses both."""
     match found:
         case Contribution():
             steps = row.open_steps
@@ -200,8 +200,8 @@ def _decided(
 ) -> ProcessedRecord | None:
     """Return the decision of a closing step, under a renewed version if a renewal is due.
 
-    ``before`` is the row with the steps that were open, and ``row`` the row after the steps closed so far. The result
-    is None if the step is skipped and does not cause a renewal.
+    ``before`` is the row while the steps were open, and ``row`` is the row after the steps closed so far. The result is
+    None if the step is skipped and does not cause a renewal.
     """
     keys, start_ms = context.keys, row.policy.start_of(index)
     cells = _cells(keys, before, row, collection, index)

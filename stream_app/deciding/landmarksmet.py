@@ -1,4 +1,4 @@
-"""Counts the landmark steps with an event; none often means a wrong time zone or unit (seconds)."""
+"""Counts the landmark steps that have an event; a count of zero often means a wrong time zone or unit (seconds)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -14,11 +14,11 @@ from stream_app.privacy.landmarks import NO_LANDMARKS, Grid, Interval, LandmarkS
 from stream_app.privacy.policy import Policy, PolicyError, policy_of, stored_policy_of
 
 FAR_APART = 100
-"""The gap between events, in steps, from which a step looks too short for them."""
+"""The gap between events, in steps, at which a step begins to look too short for them."""
 
 
 class _Series:
-    """The known landmarks of one series, and the number of them with an event.
+    """The known landmarks of one series, and how many of them have an event.
 
     Both are counted in steps, or in units if steps contain units.
     """
@@ -66,7 +66,7 @@ class _Series:
             self.reach_ms = min(before[0], found[0]), max(before[1], found[1])
 
     def _close_before(self, step: int) -> None:
-        """Record that no step before ``step`` (a step of the policy) accepts events any more."""
+        """Record that steps before ``step`` (a step of the policy) no longer accept events."""
         first_open = step if self.policy is None else step * (self.policy.step_ms // self.grid.length_ms)
         if first_open > self._first_open:
             self._seen >>= first_open - self._first_open
@@ -112,10 +112,10 @@ class _Series:
 
 
 class LandmarksMet:
-    """Counts the landmark steps with an event, over all series, as events are sent or a ledger is read.
+    """Counts the landmark steps that have an event, over all series, as events are sent or a ledger is read.
 
-    PRIVACY: whether a step has an event is a public fact, which releases show (docs/guarantee.md). With dummies, which
-    landmarks are true is secret: a policy then has no landmarks before they are drawn, and a ledger has the drawn ones.
+    PRIVACY: whether a step has an event is a public fact, which releases show (docs/guarantee.md). With dummies, it is
+    secret which landmarks are true: a policy has no landmarks until they are drawn, and a ledger has the drawn ones.
     """
 
     def __init__(self, defaults: Sequence[DefaultPolicy] = (), said: Callable[[int], str] = moment_in_words) -> None:
@@ -180,7 +180,7 @@ class LandmarksMet:
                 pass
 
     def document(self) -> Mapping[str, int]:
-        """Return the counts as JSON fields, or none if no landmark is known."""
+        """Return the counts as JSON fields, or no fields if no landmark is known."""
         steps, met = (sum(getattr(each, name) for each in self._series.values()) for name in ("steps", "met"))
         return {"landmark_steps": steps, "landmark_steps_met": met} if steps else {}
 
@@ -200,7 +200,7 @@ class LandmarksMet:
     def sentence(self) -> str:
         """The counts in words, and the series whose landmark steps had no event.
 
-        It is empty if no landmark is known or there was no event.
+        The text is empty if no landmark is known or there was no event.
         """
         counts = self.document()
         if not counts or not any(each.events for each in self._series.values()):
@@ -230,7 +230,7 @@ class LandmarksMet:
         )
 
     def step_sentence(self, duplicates: int) -> str:
-        """Return a warning that a step looks too long or too short for its events, otherwise "".
+        """Return a warning that a step looks too long or too short for its events, or "" if it does not.
 
         ``duplicates`` is the number of records for a step that already had one.
         """

@@ -22,7 +22,8 @@ MOST_SERIES = 1000
 class Member(NamedTuple):
     """One person's state between two records.
 
-    ``sequence`` is the number of the last entry in the person's chain (0 before the first), and ``previous`` its hash.
+    ``sequence`` is the number of the last entry in the person's chain (0 before the first), and ``previous`` is its
+    hash.
     """
 
     chain: str
@@ -43,18 +44,18 @@ class Member(NamedTuple):
 
     @property
     def exceeding(self) -> bool:
-        """Whether the person's series reserve more than the limit, or are too many."""
+        """Whether the person's series reserve more than the limit, or there are too many of them."""
         return self.series > MOST_SERIES or (self.cap_nano is not None and self.claimed_nano > self.cap_nano)
 
     def with_claim(self, claim_nano: int) -> "Member":
-        """Return the person after one more series reserves budget."""
+        """Return the person's state after one more series reserves budget."""
         return self._replace(claimed_nano=self.claimed_nano + claim_nano, series=self.series + 1)
 
 
 Claims = tuple[Member | None, Member]
-"""A person before (None if unknown) and after a batch."""
+"""A person's state before (None if unknown) and after a batch."""
 FindMember = Callable[[str], Member | None]
-"""Finds a person by the name of its chain; returns None if the person is unknown so far."""
+"""Finds a person by the name of their chain; returns None if the person is not known yet."""
 
 
 def no_member(_chain: str) -> None:
@@ -74,14 +75,14 @@ def stored_member(stored: bytes, chain: str = "") -> Member:
 
 
 class MemberChange(NamedTuple):
-    """A person after a record, and the chain entry it caused, or None if the limit is unchanged."""
+    """A person's state after a record, and the chain entry it caused, or None if the limit is unchanged."""
 
     member: Member
     entry: SealedEntry | None
 
 
 def member_of(series: str, separator: str | None) -> str:
-    """Return the name of the person a series belongs to; without a separator it is the series id."""
+    """Return the name of the person a series belongs to; without a separator, that is the series id."""
     return series if separator is None else series.partition(separator)[0]
 
 
@@ -96,9 +97,9 @@ def misnamed(series: str, separator: str) -> Reason | None:
 def claimed(
     found: Member | None, chain: str, claim_nano: int, cap_nano: int | None, keys: KeyRing, appended_ms: int
 ) -> MemberChange | Reason:
-    """Return the person after a new series reserves budget, or the reason for refusing it.
+    """Return the person's state after a new series reserves budget, or the reason for refusing the series.
 
-    ``cap_nano`` is the configured limit of a new person.
+    ``cap_nano`` is the configured limit for a new person.
 
     Guarantee: all series of a person together reserve at most the person's limit.
     """
@@ -114,7 +115,7 @@ def claimed(
 def capped(
     found: Member | None, chain: str, record: MemberRecord, most_nano: int | None, keys: KeyRing, appended_ms: int
 ) -> MemberChange | Reason:
-    """Return the person after a record sets the limit; ``most_nano`` is the configured maximum."""
+    """Return the person's state after a record sets the limit; ``most_nano`` is the configured maximum."""
     member, cap_nano = found or Member(chain), record.cap_nano
     if most_nano is not None and cap_nano > most_nano:
         return "budget-cap"

@@ -26,7 +26,7 @@ class ProcessedRecord:
 
     The release has the step and timestamp of the last entry; ``decision`` is None without a release. ``spent_nano`` is
     the nano-epsilon spent on measurements: the release, its private dissimilarity, and the draw of dummies. A landmark
-    registered late adds nothing, because its step has already spent. ``renewal`` is None if no renewal was due.
+    registered late adds nothing, because its step has already spent budget. ``renewal`` is None if no renewal was due.
     ``joined`` is the person's new state if the record began a first policy; the person's entry comes first.
     """
 
@@ -56,7 +56,7 @@ class CountedContribution:
 
 
 class WatermarkAdvance(NamedTuple):
-    """A watermark that advanced its series: the row after it, and the steps it closed, in order.
+    """A watermark that advanced its series: the row after the watermark, and the steps it closed, in order.
 
     ``adopted`` is the adoption of a default policy that begins with the watermark. It comes before the steps, each of
     which has a release and one entry.
@@ -106,7 +106,7 @@ def seal(
 
     ``row`` is the row before the record. ``earlier`` is the outcome that led to ``row`` if the same record caused it;
     its entries come first. ``appended_ms`` is the time at which the broker appended the record. Entries without a step
-    use it as their timestamp.
+    use that time as their timestamp.
     """
     series, policy, keys, state, sequence = row.series, row.policy, context.keys, moved.state, row.sequence + 1
     decided_ms = state.clock.decided_ms

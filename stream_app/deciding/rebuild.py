@@ -1,6 +1,7 @@
-"""Rebuilds rows from ledger and releases alone: the same fold, applied to published noisy values.
+"""Rebuilds rows from the ledger and releases alone, by applying the same fold to published noisy values.
 
-All content of a row follows from releases, so a lost state table can be rebuilt while its ledger and releases exist.
+All content of a row follows from releases, so a lost state table can be rebuilt as long as its ledger and releases
+exist.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,7 +22,7 @@ from stream_app.privacy.reason import Rejection
 from stream_app.privacy.state import State
 
 NO_LIFETIME = 2**200
-"""Replaces the lifetime in a rebuild: the ledger contains only what was allowed when written."""
+"""Replaces the lifetime in a rebuild: the ledger contains only what was allowed when it was written."""
 GIVEN_UP: Final = b""
 """Marks a release that no longer exists and whose loss was accepted."""
 _WITHOUT_RELEASE = (
@@ -67,7 +68,7 @@ def _restored(context: Context, row: SeriesRow | None, found: Any, releases: Map
 class Rebuilt:
     """The rows that result from a ledger's entries, applied one by one; each chain must be in order.
 
-    A person's limits come from the person's own chain, and reservations from the first entries of the series.
+    A person's limits come from the person's own chain, and reservations come from the first entries of the series.
     """
 
     def __init__(self, context: Context, rows: Mapping[str, SeriesRow], members: Mapping[str, Member]) -> None:
@@ -158,7 +159,7 @@ def _adopted(context: Context, row: SeriesRow | None, found: Mapping[str, Any]) 
 
 
 def _first(context: Context, policy: Policy) -> tuple[Policy, str]:
-    """Return a series' first policy, and its name if it equals a default policy."""
+    """Return a series' first policy, and the name of the default policy that it equals, if any."""
     digest = policy_digest(policy)
     shared = next((default for default in context.defaults if default.digest == digest), None)
     return (shared.policy, digest) if shared else (policy, "")

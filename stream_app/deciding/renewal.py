@@ -5,10 +5,10 @@ bounds. These include landmarks that were registered late. The spare budget is f
 occur in each period. Everything the previous version protects together stays protected together, so no renewal is
 weaker. The lifetime bounds what all versions spend together.
 
-A bound counts if it lies between two processed steps of one version: after the start of the earlier and at or before
-the start of the later. So each bound is checked once, at the first step processed at or after it, whether or not the
-renewal is allowed. A version without a processed step has its whole budget and needs no renewal. The highest possible
-version has no successor.
+A bound counts if it lies between two processed steps of one version: after the start of the earlier step, and at or
+before the start of the later one. Each bound is therefore checked once, at the first step processed at or after it,
+whether or not the renewal is allowed. A version without a processed step has its whole budget and needs no renewal. The
+highest possible version has no successor.
 """
 
 from bisect import bisect_right
@@ -22,7 +22,7 @@ from stream_app.privacy.state import NEVER, State
 
 
 def bounds_to_come(policy: Policy, state: State, start_ms: int) -> int | None:
-    """Return how many bounds remain after the step at ``start_ms`` if a bound is due there, else None."""
+    """Return how many bounds remain after the step at ``start_ms``, or None if no bound is due there."""
     # PRIVACY: bounds are in the policy, and steps follow from what was processed: no value has any influence.
     bounds, clock = policy.renew, state.clock
     if not bounds or clock.last_step == NEVER or state.closed or policy.version >= LARGEST_VERSION:
@@ -32,7 +32,7 @@ def bounds_to_come(policy: Policy, state: State, start_ms: int) -> int | None:
 
 
 def next_bound_ms(policy: Policy, state: State) -> int | None:
-    """Return the first bound after the last processed step, when a renewal becomes due, or None."""
+    """Return the time of the first bound after the last processed step, when a renewal falls due, or None."""
     bounds, clock = policy.renew, state.clock
     if not bounds or clock.last_step == NEVER or policy.version >= LARGEST_VERSION:
         return None
@@ -41,7 +41,7 @@ def next_bound_ms(policy: Policy, state: State) -> int | None:
 
 
 def landmarks_to_come(policy: Policy, state: State) -> int:
-    """Return the number of landmark steps or units after the last processed step, late and drawn ones too."""
+    """Return the number of landmark steps or units after the last processed step, including late and drawn ones."""
     return state.promise.landmarks.count_from(policy.grid.ceiling_of(state.clock.decided_end_ms))
 
 

@@ -2,8 +2,8 @@
 
 Table keys: ``s`` + series contains chain, state and backward loss, and is written at every change. ``p`` + series
 contains the series' own policy and landmarks, and is written when they change. ``d`` + name contains a default policy,
-shared by all series that use it; the name is its digest, and for a renewal also a dot and the renewal's digest. These
-rows contain only released values, counts and budgets. Readings of open unit steps are in separate, sealed rows
+shared by all series that use it. The name is its digest, followed for a renewal by a dot and the renewal's digest.
+These rows contain only released values, counts and budgets. Readings of open unit steps are in separate, sealed rows
 (`units.sealed`).
 """
 
@@ -32,7 +32,7 @@ twice would make a row too large for any topic.
 
 
 class Views(NamedTuple):
-    """The views of a series: first those that began, then those whose refusal was reported."""
+    """The views of a series: first those that have begun, then those whose refusal was reported."""
 
     begun: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class SeriesRow:
 
 
 Lookup = Callable[[str], SeriesRow | None]
-"""Finds the row of a series; returns None if it has none yet."""
+"""Finds the row of a series; returns None if the series has no row yet."""
 
 
 def dump(row: SeriesRow, before: SeriesRow | None, shared: set[str]) -> list[tuple[bytes, bytes]]:
@@ -166,7 +166,7 @@ def _own_document(policy: Policy) -> dict[str, object]:
 
 
 def default_policy(get: Callable[[bytes], bytes | None], digest: str, defaults: dict[str, Policy]) -> Policy:
-    """Return the default policy with this name in the table, like `load`; raise `LookupError` if absent."""
+    """Return the default policy with this name in the table, like `load`; raise `LookupError` if it is absent."""
     if digest in defaults:
         return defaults[digest]
     stored = get(b"d" + digest.encode())

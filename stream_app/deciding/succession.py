@@ -1,7 +1,7 @@
 """The version that renews a row's policy, and the name under which the state table shares it.
 
 A renewed default policy stays shared: it depends only on the default policy and on its remaining landmarks and bounds.
-So all series that renew at the same bound share one version, in memory and in the table.
+All series that renew at the same bound therefore share one version, in memory and in the table.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from stream_app.deciding.rows import SeriesRow, first_default, policy_digest
 from stream_app.privacy.policy import Policy
 
 Succession = tuple[Policy, str]
-"""A version, and the name of its default policy in the row; empty if the policy is the series' own."""
+"""A version, and the name of its default policy in the row; the name is empty for a series' own policy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ def _renewed_default(default: _Default, left: int, bounds: int) -> Succession:
 def succeeding(row: SeriesRow, policy: Policy) -> Succession:
     """Return ``policy`` as it begins in ``row``: as a renewal if it equals one, otherwise unchanged.
 
-    So the ledger and the rows need not mark renewals. Drawn landmarks stay fixed in them, and default policies stay
-    shared, whatever began the version.
+    The ledger and the rows therefore need not mark renewals. Drawn landmarks stay fixed in renewals, and default
+    policies stay shared, no matter what began the version.
     """
     if may_renew(policy, row.policy):
         found = next_version(row, len(policy.renew))

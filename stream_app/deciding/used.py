@@ -1,4 +1,4 @@
-"""The used share of the guaranteed epsilon, from a ledger's entries: the worst version of any series."""
+"""The used share of the guaranteed epsilon, from a ledger's entries, for the worst version of any series."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,11 +7,11 @@ from stream_app.words.amount import UsedBudget
 
 
 class MostUsed:
-    """Finds the policy version that used the largest share of its epsilon, while entries are written.
+    """Finds the policy version that used the largest share of its epsilon, as entries are written.
 
     The figures in an entry include that entry, and they never fall within a version: ``landmark_spent_nano`` is S, and
-    ``regular_peak_nano`` is the largest cost of another step or window. So the last entry of a version shows how much
-    the version used.
+    ``regular_peak_nano`` is the largest cost of another step or window. The last entry of a version therefore shows how
+    much epsilon the version used.
     """
 
     def __init__(self) -> None:

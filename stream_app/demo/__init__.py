@@ -1,1 +1,1 @@
-"""The demo: the whole system on a local Kafka with real data, to try on one's own machine."""
+"""The demo: the whole system on a local Kafka with real data, for users to try on their own machine."""

@@ -1,10 +1,10 @@
 """The demo's input: real series from the package ``bokeh_sampledata``, each published in two ways.
 
-Origin: ``CGM.csv.gz`` is 52,281 readings of one person's continuous glucose monitor, given to the Bokeh project as
-public-domain data; ``cycling.csv.gz`` is a recorded bicycle ride with GPS, one position per second (CC0-1.0). The terms
-of both are in that package's licence files.
+Origin: ``CGM.csv.gz`` contains 52,281 readings from one person's continuous glucose monitor, given to the Bokeh project
+as public-domain data; ``cycling.csv.gz`` is a recorded bicycle ride with GPS, one position per second (CC0-1.0). The
+terms of both are in that package's licence files.
 
-Landmarks, ranges and budgets below are made up for the demo and use no reading: if they came from raw values, they
+The landmarks, ranges and budgets below are made up for the demo and use no reading. If they came from raw values, they
 would leak them.
 """
 
@@ -26,7 +26,7 @@ HOUR_MS = 3_600_000
 DAY_MS = 86_400_000
 FIRST_MONDAY_MS = 4 * DAY_MS  # 5 January 1970: weeks start there and every seven days after it
 STAY_MS = tuple(int(datetime(2010, 4, day, tzinfo=UTC).timestamp()) * 1000 for day in (20, 22))
-"""Two days in hospital, invented without looking at the readings."""
+"""Two invented days in hospital, set without looking at the readings."""
 RIDE_START_MS = 1_600_000_000_000  # ride data has only elapsed time
 DEGREES_PER_SEMICIRCLE = 180 / 2**31  # the unit of positions in FIT files
 
@@ -61,7 +61,7 @@ class DemoSeries:
         return self.ruling.units is not None
 
     def events(self) -> Iterator[bytes]:
-        """Yield the policy, then every observation, as event records; a watermark closes the last step of units."""
+        """Yield the policy, then every observation, as event records; for units, a watermark closes the last step."""
         yield wire.dump({"type": "policy", "series": self.name, "version": 1, **self.policy})
         for timestamp_ms, value in self.readings:
             yield wire.dump({"type": "observation", "series": self.name, "timestamp": timestamp_ms, "value": value})
@@ -70,7 +70,7 @@ class DemoSeries:
             yield wire.dump({"type": "watermark", "series": self.name, "timestamp": end_ms})
 
     def repeats(self) -> int:
-        """Return how many readings have the time of the previous one; steps with units reject these."""
+        """Return how many readings have the same time as the previous one; steps with units reject these readings."""
         return sum(one[0] == after[0] for one, after in pairwise(self.readings))
 
     def answers(self) -> int:
@@ -86,7 +86,7 @@ class DemoSeries:
 def demo_series() -> tuple[DemoSeries, ...]:
     """Return glucose as weekly means and as single readings, and the ride under Adaptive and Balanced.
 
-    Both ways of publishing have the same epsilon.
+    The two versions of a series have the same epsilon.
     """
     sugar, positions = tuple(glucose()), tuple(ride())
     stay = {"level": "landmark", "landmarks": [list(STAY_MS)]}
@@ -121,7 +121,7 @@ def ride() -> Iterator[Reading]:
 
 
 def lines(name: str) -> Iterator[str]:
-    """Yield the lines of a data file by its path; importing the package's modules would load pandas."""
+    """Yield the lines of a data file, found by its path, because importing the package's modules would load pandas."""
     path = files("bokeh_sampledata") / "_data" / name
     with path.open("rb") as packed, gzip.open(packed, "rt", newline="") as found:
         yield from found

@@ -1,6 +1,6 @@
 """The demo's picture: weekly means, single releases, a ride, and the budget over time.
 
-PRIVACY: the true weekly means are drawn because the sample is public. Single readings are drawn if this is requested.
+PRIVACY: the true weekly means are drawn because the sample is public. Single readings are drawn only on request.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK = {"adaptive": OTHER_COLOURS[0], "balanced": OWN_COLOUR, "uniform": LANDMARK_COLOUR, "input": TRUTH_COLOUR}
-"""Colours: this project's own scheme is highlighted, the other one is grey."""
+"""Colours: this project's own scheme is highlighted, and the other one is grey."""
 BELOW = (-0.14, -0.2, -0.12, -0.26)
-"""The top of each plot's legend, in heights of the plot, which differ between plots."""
+"""The top of each plot's legend, in units of the plot's height, which differs between plots."""
 MIDDLE = 3.5  # days from the start of a week
 Records = Mapping[str, Sequence[Mapping[str, Any]]]
 

@@ -1,4 +1,4 @@
-"""The demo's figures: decisions, budget and error of each series, and true and published weekly means."""
+"""The demo's figures: each series' decisions, budget and error, and the true and published weekly means."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ HALF: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """A week of the sample without its landmarks; its figures are in the value's unit."""
+    """A week of the sample, excluding its landmarks; its figures are in the value's unit."""
 
     start_ms: int
     truth: float  # the mean over hours. PRIVACY: raw; the demo shows it because its sample is public
@@ -35,7 +35,7 @@ class Week:
 
 @dataclass(frozen=True, slots=True)
 class SeriesSummary:
-    """The result of one series; its mean error compares with the input, for anyone who has both."""
+    """The result of one series; its mean error is measured against the input, for anyone who has both."""
 
     name: str
     unit: str
@@ -62,7 +62,7 @@ def summarise(
     entries: Iterable[Mapping[str, Any]],
     weeks: Sequence[Week],
 ) -> SeriesSummary:
-    """Return a series' figures from its releases and ledger entries; those of weekly means use ``weeks``."""
+    """Return a series' figures from its releases and ledger entries; ``weeks`` are used for weekly means."""
     found = {release["timestamp"]: release for release in releases}
     decisions = [release["decision"] for release in found.values()]
     last = max((entry for entry in entries if entry["entry"] == "release"), key=lambda entry: int(entry["sequence"]))
@@ -115,9 +115,10 @@ def constant_of(series: DemoSeries) -> Any:
 def weeks_of(
     weekly: DemoSeries, releases: Iterable[Mapping[str, Any]], single: Iterable[Mapping[str, Any]]
 ) -> tuple[Week, ...]:
-    """Return the weeks with a published mean; ``single`` are releases of the same readings one by one.
+    """Return the weeks with a published mean; ``single`` are the single releases of the same readings.
 
-    Weeks with less than half as many hours as the fullest week are omitted: the data begin, pause or end in them.
+    Weeks with less than half as many hours as the fullest week are omitted, because the data begin, pause or end in
+    them.
     """
     ruling, means = weekly.ruling, [one for one in releases if one["decision"] == "perturbed"]
     most = max((one["count"] for one in means), default=0)
@@ -173,7 +174,7 @@ def best_constant_of(weeks: Iterable[Week]) -> float:
 
 
 def error_of(pairs: Iterable[tuple[float, float]]) -> float:
-    """Return the mean absolute difference of pairs (at least one)."""
+    """Return the mean absolute difference of one or more pairs."""
     return _mean([abs(one - other) for one, other in pairs])
 
 
@@ -209,7 +210,7 @@ def reasons_of(rejects: Iterable[bytes]) -> str:
 
 
 def parsed(values: Iterable[bytes]) -> dict[str, list[dict[str, Any]]]:
-    """Return records by series, in order."""
+    """Return the records of each series, in order."""
     by_series: dict[str, list[dict[str, Any]]] = {}
     for value in values:
         record: Any = wire.load(value)

@@ -15,7 +15,7 @@ Column = npt.NDArray[np.float64] | npt.NDArray[np.int64] | npt.NDArray[np.bool_]
 
 
 class Observations(NamedTuple):
-    """The observations among some records, in order, in one column per field."""
+    """The observations among some records, in order, with one column per field."""
 
     at: list[int]  # their indices among the records
     series: Sequence[str]
@@ -31,10 +31,10 @@ class Observations(NamedTuple):
 def observations(
     records: Records, key_of: Callable[[str], bytes] | None, collected: frozenset[bytes] = frozenset()
 ) -> Observations:
-    """Return the observations whose key is ``key_of`` of their series; if None, keys are not checked.
+    """Return the observations whose key equals ``key_of`` of their series; without ``key_of``, keys are not checked.
 
     Other records are omitted, and so are those that would be refused in any state of their series. If most records have
-    keys of ``collected`` series, all may be omitted.
+    keys of ``collected`` series, all records may be omitted.
     """
     parsed = parsed_all(records.values) if records.parsed is None else records.parsed
     if key_of is not None and collected:

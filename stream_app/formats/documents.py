@@ -27,7 +27,7 @@ class Line(NamedTuple):
 
 
 def lines(content: bytes) -> list[Line]:
-    """Return the documents of a file: the whole file as one, or one per line."""
+    """Return the documents in a file: the whole file as one document, or one per line."""
     content = content.removeprefix(MARK)
     if content.startswith(_UTF_16):
         return [Line(1, None, content, "is text in UTF-16; save it as UTF-8")]
@@ -45,9 +45,9 @@ def lines(content: bytes) -> list[Line]:
 
 
 def _few(found: list[Line]) -> list[Line]:
-    """Return the lines with at most a few invalid ones; the last of these counts those left out.
+    """Return the lines, keeping only a few invalid ones; the last of these says how many were left out.
 
-    If no line is an object, only the first is returned, and it says what the file looks like.
+    If no line is an object, return only the first line, which says what the file looks like.
     """
     wrong = [each for each in found if each.fault]
     if wrong and len(wrong) == len(found) and found[1:] and wrong[0].fault == NO_OBJECT:
@@ -61,7 +61,7 @@ def _few(found: list[Line]) -> list[Line]:
 
 
 def _like(written: bytes) -> str:
-    """Describe a file's apparent format, judging by its first line."""
+    """Describe what format a file appears to have, judging by its first line."""
     if b"=" in written:
         return "it looks like a configuration, for --config; specify a file of policies"
     if any(mark in written for mark in (b",", b";", b"\t")):
@@ -78,7 +78,7 @@ def line(text: bytes, number: int) -> Line:
 
 
 def _fault(content: bytes, error: orjson.JSONDecodeError) -> str:
-    """Return why a text is invalid JSON, without quoting it, because it may be private."""
+    """Return the reason why a text is invalid JSON, without quoting the text, because it may be private."""
     # PRIVACY: the message says nothing about the text there except JSON's own marks.
     text = content.decode(errors="replace")
     if "\ufffd" in text:

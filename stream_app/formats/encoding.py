@@ -40,11 +40,11 @@ from stream_app.privacy.values import ReleasedCells
 HASH_BYTES = 32
 _fresh: Final = blake2b(digest_size=HASH_BYTES).copy  # faster than a new hash
 NO_HASH = "0" * (2 * HASH_BYTES)
-"""The ``previous`` hash in the first entry of a chain."""
+"""The ``previous`` hash of the first entry in a chain."""
 
 
 def released_cells(kind: Kind, found: Mapping[str, Any]) -> tuple[ReleasedCells, ReleasedCells]:
-    """Return the noisy value and the estimate of a published (perturbed) release read from JSON."""
+    """Return the noisy value and the estimate from the JSON of a published (perturbed) release."""
     match kind:
         case Mean():
             measurement = kind.read(found["measurement"], found["count"])
@@ -60,7 +60,7 @@ def released_cells(kind: Kind, found: Mapping[str, Any]) -> tuple[ReleasedCells,
 
 
 class SealedEntry(NamedTuple):
-    """A ledger entry as bytes, and its position in its series' chain.
+    """A ledger entry as bytes, with its position in the chain of its series.
 
     ``hash`` is in hex and becomes ``previous`` in the next entry. ``timestamp_ms`` is the record's timestamp.
     """
@@ -83,7 +83,7 @@ Output = tuple[bytes, int, bytes, bytes]
 
 
 class Texts(NamedTuple):
-    """The texts of processed steps, with one column for each of the last arguments of `written`."""
+    """The texts of processed steps; the columns are the last arguments of `written`."""
 
     chain: Iterable[int]
     key: Iterable[bytes]
@@ -137,9 +137,9 @@ def written(  # noqa: PLR0913, PLR0917 (what stands in an entry and a release)
 ) -> Output:
     """Return the output of a step that is ``published``, ``repeated`` from an earlier release, or neither.
 
-    ``fingerprint`` is that of the noise key. ``links`` maps each chain to its last entry's hash, in hex, and is
-    updated. ``policy`` is the JSON field of that name. ``statistic`` contains further fields of releases of collected
-    data or of units, each after a comma. The other arguments are JSON, with budgets in nano-epsilon. Arguments that a
+    ``fingerprint`` is that of the noise key. ``links`` maps each chain to the hash of its last entry, in hex, and is
+    updated. ``policy`` is the JSON field of that name. ``statistic`` contains further fields for releases of collected
+    data or of units, each after a comma. The other arguments are JSON, with budgets in nano-epsilon. An argument that a
     decision does not use may have any value: ``value`` if withheld, ``source`` unless approximated, and
     ``measurement``, ``spend`` and ``scale`` unless perturbed.
     """
@@ -173,7 +173,7 @@ def written(  # noqa: PLR0913, PLR0917 (what stands in an entry and a release)
 def written_one(  # noqa: PLR0913, PLR0917 (what they are made from)
     series: str, key: bytes, policy: Policy, step: StepResult, sequence: int, epoch: int, fingerprint: str, link: str
 ) -> tuple[Output, str]:
-    """Return the output of a series' single step, and its entry's hash; ``link`` is the last hash.
+    """Return the output of a single step of a series, and the hash of its entry; ``link`` is the previous hash.
 
     ``fingerprint`` is that of the noise key.
     """
@@ -229,7 +229,7 @@ def _json(found: object) -> str:
 
 
 def control_entry(series: str, sequence: int, entry: ControlEntry) -> str:
-    """Return the text of any entry that is not a release, in the form that `sealed` expects."""
+    """Return the text of an entry that is not a release, in the form that `sealed` expects."""
     record: dict[str, object] = {"series": series, "sequence": sequence}
     match entry:
         case PolicyEntry():
@@ -274,7 +274,7 @@ def control_entry(series: str, sequence: int, entry: ControlEntry) -> str:
 
 
 def sealed(text: str, fingerprint: str, epoch: int | str, previous: str) -> tuple[bytes, str]:
-    """Return an entry, linked to the previous one and ending in its own hash, and that hash.
+    """Return an entry that is linked to the previous one and ends in its own hash; also return that hash.
 
     ``fingerprint`` is that of the noise key.
     """

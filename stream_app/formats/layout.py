@@ -1,6 +1,6 @@
 """The layout of a series' stored row: its field names, in the order of its bytes.
 
-Rows are written, read and evicted by these names, and columns are converted from and to rows by them.
+Rows are written, read and evicted by these names, and columns are converted to and from rows by them.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from stream_app.formats import wire
 
 
 class StoredRow(NamedTuple):
-    """A stored row; fields with a default are stored only if the series needs them or a later field."""
+    """A stored row; a field with a default is stored only if the series needs it or a later field."""
 
     sequence: int
     previous: str
@@ -53,7 +53,7 @@ _ENDS: Final = tuple(
     (end := StoredRow._fields.index(name) + 1, tuple(StoredRow._field_defaults.values())[end - PLAIN :])
     for name in ("closed", "backward_loss", "open_steps", "spends", "late", "claim_nano", "whole", "open_units")
 )
-"""The lengths that a stored row may have: it ends where all further fields have their defaults."""
+"""The lengths that a stored row may have; a row ends where all later fields have their defaults."""
 
 
 def written(row: StoredRow) -> tuple[Any, ...]:
@@ -71,5 +71,5 @@ def read(stored: bytes) -> StoredRow:
 
 
 def picked(*names: str) -> Callable[[Sequence[Any]], Any]:
-    """Return a getter of these fields of a plain row: it returns a tuple, or the field if there is one."""
+    """Return a getter for the named fields of a plain row; it returns a tuple, or the value if there is one name."""
     return itemgetter(*map(StoredRow._fields.index, names))

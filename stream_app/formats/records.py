@@ -1,6 +1,6 @@
 """The records of the events topic, both as received from the broker and in decoded form.
 
-Raw values are in `Observation` and `Contribution`, so their printed forms hide them.
+`Observation` and `Contribution` contain raw values, so their printed forms hide them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from stream_app.privacy.values import Raw, frozen
 class InputRecord:
     """A record of the events topic; ``timestamp_ms`` is the broker's append time.
 
-    ``parsed`` is the JSON object in ``value``, if it was already read.
+    ``parsed`` is the JSON object in ``value``, if it has already been read.
     """
 
     topic: str
@@ -38,8 +38,8 @@ class InputRecord:
 class Records:
     """Records of one partition, as columns of equal length in offset order.
 
-    ``timestamps_ms`` are the broker's append times, and ``parsed`` the JSON objects of all values, if already read. It
-    is a sequence of `InputRecord`, each created on access.
+    ``timestamps_ms`` are the broker's append times. ``parsed`` contains the JSON objects of all values, if they have
+    already been read. The class is a sequence of `InputRecord`, each created on access.
     """
 
     topic: str
@@ -61,7 +61,7 @@ class Records:
 
     @classmethod
     def joined(cls, stretches: "list[Records]") -> "Records":
-        """Return consecutive stretches joined into one; a single stretch is returned as it is."""
+        """Return consecutive stretches joined into one; a single stretch is returned unchanged."""
         if not stretches:
             return cls("", -1, [], [], [], [])
         first = stretches[0]
@@ -105,7 +105,7 @@ class Records:
         return InputRecord(self.topic, self.partition, offsets[at], times[at], keys[at], values[at], one)
 
     def some(self, numbers: Sequence[int]) -> "Records":
-        """Return the records at these ascending indices."""
+        """Return the records at the given ascending indices."""
         if isinstance(numbers, range):
             return self[numbers.start : numbers.stop]
         columns: list[list[Any] | None] = [self.offsets, self.timestamps_ms, self.keys, self.values, self.parsed]
@@ -140,9 +140,9 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class PolicyRecord:
-    """A policy version; ``parameters`` are its other fields, unchecked.
+    """A policy version; ``parameters`` are its other fields, which have not been checked.
 
-    If ``weaker``, the sender accepts that this version and the previous one protect less together.
+    If ``weaker``, the sender accepts that this version and the previous one together protect less.
     """
 
     series: str
@@ -184,9 +184,10 @@ class Contribution(NamedTuple):
 
 
 class Watermark(NamedTuple):
-    """Closes every step that ends at or before it and opens the next ones; its repr hides the seed.
+    """Closes every step that ends at or before its time, and opens the next steps; its repr hides the seed.
 
-    ``seed`` is fresh and nobody keeps it; pan-private noise is expanded from it. Watermarks of plain series need none.
+    ``seed`` is fresh, and nobody keeps it; pan-private noise is expanded from it. Watermarks of plain series need no
+    seed.
     """
 
     series: str
@@ -214,7 +215,7 @@ class Intrusion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MemberRecord:
-    """A person's limit: the most that all series of the person may reserve together."""
+    """A person's limit: the most that all of the person's series together may reserve."""
 
     member: str
     cap_nano: int
@@ -235,9 +236,9 @@ class MalformedRecord:
 
 
 Seen = tuple[str, int, Raw]
-"""Series, timestamp and value of an observation, which columns use directly."""
+"""The series, timestamp and value of an observation, in the form that columns use directly."""
 Parsed = Seen | dict[str, Any] | MalformedRecord
-"""The content of a record's value: an observation, another JSON object, or why it is malformed."""
+"""The content of a record's value: an observation, another JSON object, or the reason why it is malformed."""
 
 E = TypeVar("E", bound=EventRecord)
 

@@ -31,7 +31,7 @@ LARGEST_RECORD_BYTES = 256 * 1024
 LARGEST_SERIES_BYTES = 200
 LARGEST_MEMBER_BYTES = 200
 POLICY_ENVELOPE = frozenset({"type", "series", "version", "weaker"})
-"""Fields of a policy record that are not parameters."""
+"""The fields of a policy record that are not parameters."""
 
 
 SEED = re.compile("[0-9a-f]{64}", re.ASCII)
@@ -68,7 +68,7 @@ def parsed_all(values: Sequence[bytes | None]) -> list[Parsed]:
 
 
 def _observed(documents: Iterable[Any]) -> list[Parsed]:
-    """Return the parsed form of JSON documents, without extra fields of observations."""
+    """Return the parsed form of JSON documents, dropping extra fields of observations."""
     made: list[Parsed] = []
     take = made.append
     for found in documents:
@@ -180,7 +180,7 @@ def _decode_collected(
 
 
 def _spans(found: object) -> tuple[int | Interval, ...]:
-    """Return the timestamps and intervals, or an empty tuple if any item is neither."""
+    """Return the timestamps and intervals, or an empty tuple if any item is neither of them."""
     if not isinstance(found, list):
         return ()
     spans: list[int | Interval] = []
@@ -205,5 +205,5 @@ def dump(document: object) -> bytes:
 
 
 def load(value: bytes) -> object:
-    """Return the value of JSON bytes; raises `ValueError` if they are invalid."""
+    """Return the value that JSON bytes represent; raises `ValueError` if they are invalid."""
     return orjson.loads(value)

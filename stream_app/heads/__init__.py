@@ -1,1 +1,1 @@
-"""Signed checkpoints (heads): the state of a ledger partition at a time, as a Merkle tree."""
+"""Signed checkpoints (heads): the state of a ledger partition at one point in time, as a Merkle tree."""

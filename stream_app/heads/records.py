@@ -1,9 +1,10 @@
 """Signed checkpoints of the ledger: the state of one partition's chains, signed as one Merkle root.
 
 Invariant: let C be the committed entries of a partition below a checkpoint's `ledger_offset`. For every series, the
-last leaf in this checkpoint and all earlier ones names the sequence number and hash of the series' last entry in C or
-of a later one. Given the hash chains and the chain of checkpoints, every earlier byte of C follows from it. So anyone
-who rewrites or truncates what a checkpoint covers must make a signature, whatever hashes they recompute.
+last leaf in this checkpoint and all earlier checkpoints names the sequence number and hash of the series' last entry in
+C or of a later entry. Given the hash chains and the chain of checkpoints, every earlier byte of C follows from that
+leaf. Anyone who rewrites or truncates what a checkpoint covers must therefore make a signature, whatever hashes they
+recompute.
 """
 
 from dataclasses import asdict, dataclass, fields
@@ -57,7 +58,7 @@ def _hash(content: bytes) -> bytes:
 
 
 LEAVES_BYTES: Final = 64 * 1024
-"""Size at which a record of leaves is full; with its last leaf it stays far below the largest record."""
+"""The size at which a record of leaves is full; even with its last leaf, it stays far below the largest record."""
 SIGNATURE_MEMBER: Final = b',"signature":"'
 _SPELT: Final = {"time_ms": "time"}  # record members named differently from their fields
 
@@ -96,7 +97,7 @@ class Head:
 
 
 def decode(record: bytes, key: SigningKey) -> Head | None:
-    """Return the checkpoint in a record; None if there is none, or this key's signature is forged."""
+    """Return the checkpoint in a record, or None if there is none or this key's signature is forged."""
     try:
         found: Any = wire.load(record)
         body, _, _ = record.partition(SIGNATURE_MEMBER)
@@ -131,7 +132,7 @@ class LeafPages:
         return self.rest() if self._bytes >= LEAVES_BYTES else None
 
     def rest(self) -> bytes | None:
-        """Return a record of the leaves that are in none yet, or None if there are none."""
+        """Return a record of the leaves that are not in a record yet, or None if there are none."""
         leaves, self._open, self._bytes = self._open, [], 0
         if not leaves:
             return None

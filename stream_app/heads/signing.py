@@ -1,6 +1,7 @@
 """Signing keys: Ed25519 (S. Josefsson, I. Liusvaara, RFC 8032, 2017), readable only by their owner.
 
-A key file is an unencrypted PKCS #8 PEM, the public key a SubjectPublicKeyInfo PEM. Any tool can check a signature.
+A key file is an unencrypted PKCS #8 PEM, and the public key is a SubjectPublicKeyInfo PEM. Any tool can check a
+signature.
 """
 
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ FINGERPRINT_BYTES: Final = 8
 class SigningKey:
     """A key that signs the ledger's checkpoints.
 
-    ``fingerprint`` is the start of its public key's BLAKE2b hash, 16 hex digits.
+    ``fingerprint`` is the 8-byte BLAKE2b hash of its public key, as 16 hex digits.
     """
 
     private: Ed25519PrivateKey = field(repr=False)
@@ -35,14 +36,14 @@ class SigningKey:
 
     @classmethod
     def create(cls, path: Path) -> Self:
-        """Write a new key with mode 0600; raises `KeyFileError` if the path exists, so none is overwritten."""
+        """Write a new key with mode 0600; raises `KeyFileError` if the path exists, so no file is overwritten."""
         key = cls(Ed25519PrivateKey.generate())
         write_private(path, key.private.private_bytes(pem.Encoding.PEM, pem.PrivateFormat.PKCS8, pem.NoEncryption()))
         return key
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Return a file's key; raises `KeyFileError` if it is missing, readable by others, or not such a key."""
+        """Return the key in a file; raises `KeyFileError` if it is missing, readable by others, or not such a key."""
         content = read_private(path)
         try:
             private = pem.load_pem_private_key(content, None)
@@ -71,5 +72,5 @@ class SigningKey:
 
 
 def is_signing_key(path: Path) -> bool:
-    """Return whether a key file has a signing key, not a noise key; raises `KeyFileError` like `load`."""
+    """Return whether a key file holds a signing key rather than a noise key; raises `KeyFileError` like `load`."""
     return read_private(path).startswith(PEM_START)

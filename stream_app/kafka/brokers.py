@@ -29,7 +29,7 @@ class TopicFacts(NamedTuple):
 class Extent(NamedTuple):
     """The offset of the first record written and the offset after the last one.
 
-    An offset is None if it is unknown, because a repeated request found its batch already written.
+    An offset is None if it is unknown because a repeated request found its batch already written.
     """
 
     first: int | None
@@ -57,8 +57,8 @@ class Reader(Protocol):
     async def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """Return the first retained offset and the offset after the last record.
 
-        At "read_committed" the second is the last stable offset: the start of the oldest open transaction, if there is
-        one.
+        At "read_committed", the second offset is the last stable offset: the start of the oldest open transaction, if
+        there is one.
         """
 
     async def last(self, topic: str, partition: int, wanted: Callable[[Any], bool] = ...) -> Any | None:
@@ -68,11 +68,11 @@ class Reader(Protocol):
         """Yield non-empty lists of `LogRecord`s from offset ``start`` to the end found at the first call.
 
         Reading stops once everything below ``before`` has been yielded; the last list may extend beyond it. At
-        "read_committed" aborted records are omitted.
+        "read_committed", aborted records are omitted.
         """
 
     def rows(self, topic: str, partition: int, start: int) -> AsyncIterator[Records]:
-        """Yield the same records as ``records`` in columns without headers, which costs less."""
+        """Yield the same records as ``records``, but in columns without headers, which costs less."""
 
 
 class Pages(Protocol):
@@ -88,7 +88,7 @@ class Pages(Protocol):
     def extend(
         self, keys: Keys, values: Sequence[bytes | None], timestamps_ms: Iterable[int], headers: Iterable[Headers]
     ) -> None:
-        """Append one record per key; for many records this costs less than repeated calls of ``append``."""
+        """Append one record per key; for many records, this costs less than repeated calls to ``append``."""
 
 
 class Writer(Protocol):
@@ -105,8 +105,8 @@ class Writer(Protocol):
         """Begin a transaction; any earlier one must have been committed or aborted.
 
         ``topics`` are the topics to write to: the coordinator adds them all in one request, and each gets a marker at
-        the end. Any other topic is added by a separate request when it is first sent to. Raises
-        `aiokafka.errors.KafkaError` if a topic is missing, and then begins no transaction.
+        the end. Any other topic is added by a separate request when records are first sent to it. Raises
+        `aiokafka.errors.KafkaError` if a topic is missing, in which case no transaction begins.
         """
 
     async def send(self, topic: str, pages: Any) -> Extent:
@@ -121,7 +121,7 @@ class Writer(Protocol):
         """Commit; if this raises, only the log shows whether it succeeded."""
 
     async def abort(self) -> None:
-        """Abort if possible; otherwise the next writer to fence the partition aborts. Never raises."""
+        """Abort if possible; otherwise the next writer to fence the partition does so. Never raises."""
 
     async def stop(self) -> None:
         """Disconnect; an open transaction stays open until it times out or is fenced. Never raises."""
@@ -137,7 +137,7 @@ class Brokers(Protocol):
         """Return a reader that is open within the ``with`` block."""
 
     async def committed(self, partition: int) -> int | None:
-        """Return the group's committed offset of a partition, or None if it has none."""
+        """Return the group's committed offset for a partition, or None if it has none."""
 
     async def facts(self) -> Mapping[str, TopicFacts]:
         """Return the facts of the events topic and the changelog, if they exist."""
@@ -157,13 +157,13 @@ class Feed(Protocol):
         """Start fetching at ``offset``, and pass on the fetched input."""
 
     async def seek(self, partition: int, offset: int) -> None:
-        """Continue at ``offset``; discard anything fetched but not yet passed on."""
+        """Continue at ``offset``, and discard anything fetched but not yet passed on."""
 
     def pause(self, partition: int) -> None:
-        """Stop fetching for now; input already passed on waits."""
+        """Stop fetching for now; input already passed on has to wait."""
 
     def resume(self, partition: int) -> None:
-        """Fetch again."""
+        """Resume fetching."""
 
     async def earliest(self, partition: int) -> int:
         """Return the first retained input offset."""
@@ -183,7 +183,7 @@ class Message(Protocol):
 
 
 class DamagedCopyError(LoggableError):
-    """A local copy that cannot be read; reads fail until it is discarded, so no lost row seems absent."""
+    """A local copy that cannot be read; reads fail until it is discarded, so a lost row never seems to be absent."""
 
     def __init__(self, path: Path, cause: Literal["corrupt", "unreadable"], found: str) -> None:
         """Store the folder, the cause (a metric label) and RocksDB's message, which names only files."""
@@ -212,8 +212,8 @@ class LocalStateError(LoggableError):
 class Rows(Protocol):
     """The local copies of the changelog, one per partition, as raw bytes in RocksDB or in memory.
 
-    Every call except ``discard`` raises `DamagedCopyError` once the rows cannot be read, until ``reopen``, and
-    `LocalStateError` if they cannot be used on this machine.
+    Once the rows cannot be read, every call except ``discard`` raises `DamagedCopyError` until ``reopen``. All these
+    calls raise `LocalStateError` if the rows cannot be used on this machine.
     """
 
     def reopen(self, partition: int) -> DamagedCopyError | None:
@@ -232,7 +232,7 @@ class Rows(Protocol):
         """Return the last changelog offset that the rows include, or None if there are no rows."""
 
     def write(self, partition: int, rows: Iterable[tuple[bytes, bytes | None]], offset: int | None) -> None:
-        """Write rows and the changelog offset atomically; None deletes a row or stores no offset."""
+        """Write rows and the changelog offset atomically; None deletes a row, and a None offset is not stored."""
 
     def load(self, partition: int, rows: Mapping[bytes, bytes | None], offset: int) -> None:
         """Write many rows like ``write``, but at lower cost, for example when a changelog is read back."""

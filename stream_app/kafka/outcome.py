@@ -1,4 +1,4 @@
-"""Counts the outcomes of a file's records, or finds that of one record, in ledger and rejects."""
+"""Counts the outcomes of a file's records, or finds the outcome of one record, in the ledger and rejects."""
 
 import asyncio
 from collections import Counter
@@ -23,7 +23,7 @@ from stream_app.setup.settings import Settings
 
 
 class WorkersAnswer(NamedTuple):
-    """The position of a record and its ledger entry or reject; both None if it was not processed in time."""
+    """A record's position, and its ledger entry or reject; both are None if it was not processed in time."""
 
     place: Place
     entry: Mapping[str, Any] | None = None
@@ -42,7 +42,7 @@ async def answer_to(settings: Settings, event: Event, kind: str, seconds: float)
     """Send a record; wait at most ``seconds`` for its ledger entry of the given kind or its reject.
 
     The record is sent once, and stays in the log even if no answer comes. Raises aiokafka's errors and `LookupError` if
-    it was not sent, and `UnheardError` if it was.
+    the record was not sent, and `UnheardError` if it was sent.
     """
     names = TopicNames.of(settings.prefix, settings.application)
     await assert_there(settings, names.events, names.ledger, names.rejects)
@@ -78,7 +78,7 @@ async def _answer(
 POLL_SECONDS = 0.5
 PAUSE_SECONDS = 0.1
 Starts = Mapping[tuple[str, int], int]
-"""The ends of ledger and rejects before anything was sent, by topic and partition."""
+"""The ends of the ledger and rejects before anything was sent, by topic and partition."""
 
 
 @dataclass(slots=True)
@@ -97,10 +97,10 @@ class Outcome:
 
 
 async def ends_of(settings: Settings) -> Starts:
-    """Return the current ends of ledger and rejects.
+    """Return the current ends of the ledger and rejects.
 
-    This sends one request of every kind that `outcome_of` needs, so missing permissions show before records are sent.
-    Raises aiokafka's errors, and `LookupError` for missing topics.
+    This sends one request of every kind that `outcome_of` needs, so missing permissions are noticed before records are
+    sent. Raises aiokafka's errors, and `LookupError` for missing topics.
     """
     names = TopicNames.of(settings.prefix, settings.application)
     await assert_there(settings, names.events, names.ledger, names.rejects)
@@ -149,7 +149,7 @@ async def outcome_of(
 async def _read(
     settings: Settings, names: TopicNames, sent: SentEvents, starts: Starts, found: Outcome
 ) -> set[tuple[int, int]]:
-    """Count the outcomes of the sent records in ledger and rejects; return these records' positions."""
+    """Count the outcomes of the sent records in the ledger and rejects, and return these records' positions."""
     heard: set[tuple[int, int]] = set()
     async with (
         LogReader.opened(settings, "read_committed") as reader,
@@ -181,7 +181,7 @@ async def _read(
 async def _decided(
     settings: Settings, names: TopicNames, reader: LogReader, partitions: Sequence[int]
 ) -> Mapping[int, int]:
-    """Return the end of each partition's processed input, by group offset and the rows that may be read.
+    """Return the end of each partition's processed input, from the group offset and the rows that may be read.
 
     The group's offset does not advance while steps are open for contributions or readings.
     """

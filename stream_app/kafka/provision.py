@@ -97,14 +97,14 @@ ROLES = tuple(_NEEDS)
 
 
 def needs(role: str, settings: Settings) -> tuple[Access, ...]:
-    """Return the access that a role of `ROLES` needs, with the names from the settings."""
+    """Return the access that a role of `ROLES` needs, with names from the settings."""
     return tuple(_NEEDS[role](TopicNames.of(settings.prefix, settings.application), settings))
 
 
 def commands(role: str, principal: str, settings: Settings) -> Iterator[str]:
     """Yield the lines of a shell script that grants a role to a principal.
 
-    The arguments of the script are passed to each `kafka-acls`.
+    The arguments of the script are passed to each `kafka-acls` command.
     """
     operations: dict[tuple[str, str, str], list[str]] = {}
     for access in needs(role, settings):
@@ -126,7 +126,7 @@ MOST_REPLICAS = 3  # records acknowledged by two of three survive any one broker
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The topics that `make_and_check` made, and remaining differences."""
+    """The topics that `make_and_check` created, and the remaining differences."""
 
     made: tuple[str, ...]
     differences: tuple[Difference, ...]
@@ -160,7 +160,7 @@ async def make_and_check(settings: Settings, replication: int | None = None, *, 
 
 
 async def _short(settings: Settings, names: TopicNames) -> tuple[PartitionStoppedError, ...]:
-    """Compare rows with the logs; each row is read before the ends of the logs, because workers may run."""
+    """Compare rows with the logs; each row is read before the ends of the logs, because workers may be running."""
     found = []
     async with (
         LogReader.opened(settings, "read_committed") as rows,

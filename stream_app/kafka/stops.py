@@ -234,7 +234,7 @@ _REOPENABLE = (
 def can_reopen(error: BaseException | None) -> bool:
     """Return whether taking over the partition again can fix the error.
 
-    The causes of the error are checked too, because aiokafka wraps some errors in a plain one.
+    The causes of the error are checked too, because aiokafka wraps some errors in a general one.
     """
     if error is None or isinstance(error, PartitionStoppedError):
         return False
@@ -277,5 +277,5 @@ def files_exhausted() -> str | None:
 
 
 def file_limit() -> str:
-    """Return a sentence with the limit of open files."""
+    """Return a sentence that states the limit of open files."""
     return f"this process may open {resource.getrlimit(resource.RLIMIT_NOFILE)[0]}"

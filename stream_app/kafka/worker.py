@@ -132,7 +132,7 @@ class Worker:
         await self._app.stop()
 
     async def _be_seen(self, until: float) -> None:
-        """Keep serving until one more scrape can show why partitions stopped; a signal ends it.
+        """Keep serving until one more scrape can show why partitions stopped; a signal ends the wait.
 
         Other workers own the partitions by now.
         """
@@ -158,7 +158,7 @@ class Worker:
             self._forced_exit.leave(code)
 
     async def _watch(self, starting: "asyncio.Task[None]") -> bool:
-        """Wait until the worker must end; return whether that is a failure."""
+        """Wait until the worker must end; return whether it ends because of a failure."""
         # Objects that are alive now live until the end, so the collector need not examine them again.
         gc.collect()
         gc.freeze()

@@ -2,7 +2,7 @@
 
 
 class LocalBrokerError(Exception):
-    """A local broker is not available; the message says what was asked, what was found, and the remedy."""
+    """A local broker is not available; the message says what was needed, what was found, and the remedy."""
 
     def __init__(self, asked: str, found: str, remedy: str) -> None:
         super().__init__(f"{asked}: {found}. {remedy}")

@@ -1,8 +1,8 @@
 """A local Kafka broker: real Apache Kafka, one node, loopback only, without Docker.
 
 It outlives the process that started it (``kafka start`` returns), so its state is in its folder. ``broker.json``
-identifies the process even if its pid is reused, and contains the ports, which a broker restarted in the same folder
-keeps.
+identifies the process even if its pid is reused. It also contains the ports, which a broker keeps if it is restarted in
+the same folder.
 """
 
 import base64
@@ -90,10 +90,10 @@ class LocalBroker:
         jars: Path | None = None,
         progress: Progress = lambda _: None,
     ) -> Self:
-        """Start a broker whose data is in ``folder``; return it when it answers.
+        """Start a broker whose data is in ``folder``; return it once it answers.
 
-        Without ``port`` it takes the port of the folder's last broker, else ``preferred``, else any free one. If
-        ``preferred`` is given, it never takes any other free port. ``overrides`` are lines of its
+        Without ``port``, it takes the port of the folder's last broker, otherwise ``preferred``, otherwise any free
+        one. If ``preferred`` is given, it never takes any other free port. ``overrides`` are lines of its
         ``server.properties``, and ``jvm_flags`` follow the default ones.
         """
         folder = folder.absolute()
@@ -128,8 +128,8 @@ class LocalBroker:
     def answers(self) -> bool:
         """Return whether the broker answers a metadata request (version 1, no topics) with a broker to use.
 
-        A broker opens its listener when the controller has registered it, which may be just before it has read this
-        itself.
+        A broker opens its listener once the controller has registered it, which may be just before it has read its own
+        registration.
         """
         client = b"landmark-stream"
         body = struct.pack(">hhih", 3, 1, 1, len(client)) + client + struct.pack(">i", 0)
@@ -224,7 +224,7 @@ def _launch(java: str, library: Path, settings: Path, flags: tuple[str, ...]) ->
 
 
 def _last_words(folder: Path) -> str:
-    """Return the last error in the broker's log with its exception, or the last line from the JVM."""
+    """Return the last error in the broker's log along with its exception, or the last line from the JVM."""
     for name, mark in (("broker.log", "ERROR"), ("broker.log", "FATAL"), ("broker.out", "")):
         with contextlib.suppress(FileNotFoundError):
             lines = (folder / name).read_text(errors="replace").splitlines()

@@ -1,4 +1,4 @@
-"""What a local broker needs from its machine: Java, the jars of Kafka, and free ports.
+"""What a local broker needs from its machine: Java, Kafka's jars and free ports.
 
 The jars are fetched once through Maven, checked against pinned hashes, and kept in a per-user cache.
 """
@@ -34,7 +34,7 @@ Progress = Callable[[str], None]
 
 
 def default_cache() -> Path:
-    """Return the folder for the jars: in the user's home, or else in the temporary folder.
+    """Return the folder for the jars, in the user's home or otherwise in the temporary folder.
 
     Raises `LocalBrokerError` if the home is not writable and others own or can access the folder of that name.
     """
@@ -69,10 +69,10 @@ def find_java() -> str:
 
 
 def fetch_jars(folder: Path | None = None, progress: Progress = lambda _: None, pins: Path = _HERE) -> Path:
-    """Return the folder of the jars, and fetch them first if it is missing.
+    """Return the folder of the jars, fetching them first if the folder is missing.
 
-    ``pins`` contains ``pom.xml`` and ``jars.sha256``, which name the jars; the default is those of the broker. If
-    several processes ask at once, one fetches and the others wait. A folder appears completely or not at all.
+    ``pins`` contains ``pom.xml`` and ``jars.sha256``, which name the jars; the default pins are those of the broker. If
+    several processes ask at once, one fetches the jars and the others wait. A folder appears completely or not at all.
     """
     target = default_cache() if folder is None else folder
     if target.is_dir():
@@ -129,14 +129,14 @@ def _verify(folder: Path, pins: Path) -> None:
 
 HOST: Final = "127.0.0.1"
 _SERVERS: Final = range(20_000, 32_768)
-"""Outgoing connections have ports from 32768 on Linux, from 49152 elsewhere (RFC 6335, section 6)."""
+"""Outgoing connections use ports from 32768 up on Linux, and from 49152 up elsewhere (RFC 6335, section 6)."""
 
 
 def ports_of(wished: int, *, other: bool) -> tuple[int, int]:
     """Choose the ports of the broker and the controller.
 
     Args:
-        wished: the broker's port; 0: any free one.
+        wished: the broker's port; 0 means any free one.
         other: whether another free port will do if another program listens on the wished one.
 
     Raises:
@@ -154,8 +154,8 @@ def ports_of(wished: int, *, other: bool) -> tuple[int, int]:
 def free_ports(count: int) -> tuple[int, ...]:
     """Return ``count`` different free ports that the system does not give to outgoing connections.
 
-    A server that restarts must find its port free. A client that calls it meanwhile, from a port that the system
-    chooses, would one day get that very port, connect to itself, and keep it.
+    A server that restarts must find its port free. A client that calls the server in the meantime, from a port that the
+    system chooses, would one day get that very port, connect to itself, and keep the port.
     """
     with contextlib.ExitStack() as held:  # open together, so they differ
         found: list[int] = []

@@ -1,1 +1,1 @@
-"""User files, turned into events: a mapping says where a file holds its times and values."""
+"""Turns user files into events; a mapping says where a file holds its times and values."""

@@ -10,13 +10,13 @@ from stream_app.mapping.form import HIGH, LOW, FileMapping
 from stream_app.plain import INTEGER
 
 Cell = str | int | float | bool | None
-"""A cell without the spaces around it. JSON also has numbers and flags; None is a missing cell."""
+"""A cell, stripped of spaces around it. In JSON it may be a number or a flag; None is a missing cell."""
 
 
 class FileError(ValueError):
     """A file does not fit its mapping.
 
-    ``number`` is the line or the record, or None if the fault is not in a single one.
+    ``number`` is the line or the record, or None if the fault is not in a single line or record.
     """
 
     def __init__(self, message: str, number: int | None = None) -> None:
@@ -60,9 +60,9 @@ def text_of(cell: Cell) -> str:
 NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
 """A number with a decimal point."""
 _BOTH: Final = re.compile(r"(?:geo:)?\s*([+-]?[0-9]+(?:\.[0-9]+)?)°?\s*[,; ]\s*([+-]?[0-9]+(?:\.[0-9]+)?)°?")
-"""Two numbers in one cell, as phones write positions."""
+"""Two numbers in one cell, as in positions from phones."""
 FIRST: Final = object()
-"""Stands for the value of a register's first reading, which has no growth."""
+"""Stands for the value at a register's first reading, from which no growth is known."""
 
 
 class Numbers:
@@ -83,8 +83,9 @@ class Numbers:
     def value(self, series: str | None, parts: Sequence[Cell]) -> object:
         """Return the value of a row, or `FIRST` for the first reading of a register.
 
-        Anything that is not a number stays as it is, so that the publishing decision rejects it with its reason. Raises
-        `FileError` for a word that a sensor writes beyond the ends of its range, if the mapping gives no number for it.
+        Anything that is not a number is kept unchanged, so that the publishing decision rejects it with its reason.
+        Raises `FileError` for a word that a sensor writes for values beyond the ends of its range, if the mapping gives
+        no number for it.
         """
         if self._shared and (shared := _BOTH.fullmatch(text_of(parts[0]))):
             parts = shared.groups()
@@ -129,7 +130,7 @@ class Numbers:
 
 
 def _plain(found: object) -> object:
-    """Return a number as JSON writes it: whole numbers have no point."""
+    """Return a number as JSON writes it: whole numbers have no decimal point."""
     if not isinstance(found, Decimal):
         return found
     return int(found) if found == found.to_integral_value() and abs(found) < 10**18 else float(found)

@@ -1,7 +1,7 @@
 """Times as files write them, and the moments that they represent.
 
 A local time that clocks show twice has two moments. The order of the rows shows which pass of the clocks is meant: the
-first pass follows the rows before it, and ends when times step back.
+first pass continues from the earlier rows, and ends when times step back.
 """
 
 import re
@@ -20,14 +20,14 @@ from stream_app.plain import INTEGER
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 
 Stamp = int | datetime | None
-"""Milliseconds since 1970-01-01 UTC, a local time without offset, or None if it is not a time."""
+"""Milliseconds since 1970-01-01 UTC, a local time without an offset, or None for a cell that is not a time."""
 _MIDNIGHT: Final = re.compile(r"(?<=[T ])24(?=:00(:00)?$)", re.ASCII)
 MOST_WAITING: Final = 500_000
 """How many rows of all series may wait for later rows to show their pass of an hour."""
 MOST_DIGITS: Final = 22
-"""The digits of a time in nanoseconds up to the year 9999."""
+"""The number of digits in a time in nanoseconds up to the year 9999."""
 _APART_MS: Final = 3 * 3_600_000
-"""Rows of one repeated hour are closer together than this."""
+"""Two rows in the same repeated hour are closer together than this."""
 ISO: Final = "2026-01-31T08:00:00+01:00"
 OFFSET: Final = f"add the offset to these times, as in {ISO}"
 
@@ -42,7 +42,7 @@ class Clock:
     def stamp(self, cells: Sequence[Cell]) -> Stamp:
         """Return the time that the cells together represent.
 
-        Raises `FileError` for a time in a form that needs a zone or a format that the mapping does not name.
+        Raises `FileError` if the form of a time needs a zone or a format that the mapping does not name.
         """
         texts = list(map(text_of, cells))
         if not all(texts):
@@ -92,14 +92,14 @@ class Clock:
 
 
 class TimedRow(NamedTuple):
-    """A row and its moment, or None if its cells are not a time."""
+    """A row and its moment, which is None if its cells are not a time."""
 
     row: DatedRow
     moment_ms: int | None
 
 
 class _Waiting(NamedTuple):
-    """A row in an hour that clocks show twice, whose moment depends on later rows."""
+    """A row in an hour that clocks show twice; its moment depends on later rows."""
 
     row: DatedRow
     local: datetime
@@ -139,7 +139,7 @@ class Moments:
     """Finds the moments of rows whose times are in ascending order."""
 
     def __init__(self, zone: ZoneInfo | None) -> None:
-        """Take the ``zone`` of local times, or None if there are none."""
+        """Accept the ``zone`` of local times, or None if there is none."""
         self._zone = zone
         self._ahead_ms: dict[date, int | None] = {}  # how many ms clocks are ahead of UTC all day; None: it varies
         self._runs: dict[str | None, _Run] = {}
@@ -147,13 +147,13 @@ class Moments:
         self._last: dict[str | None, _Waiting] = {}  # last row of each previous run
         self._known: dict[int, int] = {}  # the moments of rows that waited, by row number
         self.assumed = 0
-        """Rows of a repeated hour that the file contains only once; they were read as its first pass."""
+        """The number of rows in a repeated hour that the file contains only once; they were read as its first pass."""
 
     def of(self, rows: Iterable[DatedRow]) -> Iterator[TimedRow]:
-        """Yield rows with their moments; a row waits until later rows of its series show which pass is meant.
+        """Yield rows with their moments; a row waits until later rows of its series show which pass it belongs to.
 
-        Raises `FileError` for a local time that the clocks skip, and for a repeated time whose pass the order does not
-        show.
+        Raises `FileError` for a local time that the clocks skip, and for a repeated time if the order of the rows does
+        not show its pass.
         """
         waiting = deque[_Waiting | TimedRow]()
         for row in rows:
@@ -173,7 +173,7 @@ class Moments:
         yield from self._told(waiting)
 
     def _told(self, waiting: deque[_Waiting | TimedRow]) -> Iterator[TimedRow]:
-        """Yield the waiting rows, up to the first row whose moment is not known."""
+        """Yield the waiting rows, up to the first row whose moment is still unknown."""
         while waiting:
             one = waiting[0]
             if isinstance(one, _Waiting):
@@ -184,7 +184,7 @@ class Moments:
             waiting.popleft()
 
     def _read(self, row: DatedRow) -> TimedRow | _Waiting:
-        """Return a row with its moment, which ends the run of its series, or add the row to a run."""
+        """Return a row with its moment and end its series' run, or add the row to a run."""
         stamp = row.stamp
         if isinstance(stamp, datetime):
             found = self._local(row, stamp)
@@ -232,7 +232,7 @@ class Moments:
 
 
 def _steady(day: date, zone: ZoneInfo) -> int | None:
-    """Return how many ms a zone's clocks are ahead of UTC all day; None if they change around that day."""
+    """Return how many ms a zone's clocks are ahead of UTC all day, or None if they change around that day."""
     found = {
         milliseconds(midnight(at).replace(tzinfo=UTC)) - readings(midnight(at), zone).usual
         for at in (day - DAY, day, day + DAY, day + 2 * DAY)
@@ -287,5 +287,5 @@ _KNOWN: Final = tuple((re.compile(form, re.ASCII), example, remedy) for form, ex
 
 
 def time_fault(text: str) -> str:
-    """Return what is wrong with a time in a common form that no default can read; empty for other forms."""
+    """Return what is wrong with a time in a common form that no default can read, or "" for other forms."""
     return next((f"a time like {example} {remedy}" for form, example, remedy in _KNOWN if form.fullmatch(text)), "")

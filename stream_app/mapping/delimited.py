@@ -74,7 +74,7 @@ class _Columns(NamedTuple):
 
     @classmethod
     def under(cls, names: Sequence[str], mapping: FileMapping) -> "_Columns":
-        """Return the positions in a line of names that has all columns."""
+        """Return the positions of the columns in a line that names them all."""
         wanted, times = ([names.index(name) for name in one] for one in (mapping.columns, mapping.timestamp_columns))
         return cls(wanted, times, max(wanted), len(names))
 
@@ -123,7 +123,7 @@ class _Table:
             raise FileError(long if "limit" in str(error) else quote, above + 1) from None
 
     def _names_again(self, cells: Sequence[str], line: int) -> bool:
-        """Return whether a row names all columns; raises `FileError` for one that names those of another table."""
+        """Return whether a row names all columns; raises `FileError` for a row that names columns of another table."""
         if set(self._wanted) <= set(cells):
             return True
         if set(self._mapping.timestamp_columns) <= set(cells):
@@ -137,7 +137,7 @@ class _Table:
 def _numbered(
     head: Sequence[str], text: Iterable[str], mapping: FileMapping, is_time: Callable[[Sequence[Cell]], bool]
 ) -> Iterator[PickedCells]:
-    """Yield rows whose columns are numbered, starting with the first line that has a time in its place."""
+    """Yield rows with numbered columns, starting with the first line that has a time in the right columns."""
     wanted = mapping.columns
     if strange := next((name for name in wanted if not re.fullmatch("[1-9][0-9]{0,5}", name)), None):
         raise FileError(f"without a header, columns are numbered from 1, but {strange} is not a column number")
@@ -157,7 +157,7 @@ _TIMES: Final = "specify the columns and the format with --timestamp-column, --t
 
 
 def _not_found(head: Sequence[str], mapping: FileMapping) -> str:
-    """Return which columns were not found, and the line that matches best."""
+    """Say which columns were not found, and which line matches best."""
     wanted = mapping.columns
     lines = [found for found in _candidates(head, mapping) if len(found[2]) > 1]
     best = max(lines, key=lambda found: (len(set(wanted) & set(found[2])), -found[1]), default=None)

@@ -16,10 +16,10 @@ from stream_app.mapping.form import FileMapping
 from stream_app.plain import nearest, some_of
 
 MOST_NESTED: Final = 100
-"""Levels of members within members. Python's own limit is higher, and differs from one process to another."""
+"""The maximum depth of members within members. Python's own limit is higher, and differs between processes."""
 TOO_DEEP: Final = f"is nested too deeply, at more than {MOST_NESTED} levels; flatten its records"
 LOOKED_AT: Final = 1_000
-"""Each column must be present at least once among this many records at the start."""
+"""The number of records at the start; each column must be present in at least one of them."""
 
 
 def json_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[PickedCells]:
@@ -45,7 +45,7 @@ def json_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[Picked
 
 
 def _lines(lines: Iterable[bytes], path: str | None) -> Iterator[tuple[int, Any]]:
-    """Yield the record of each line, or the records under a path if the line has the path's first name."""
+    """Yield the record on each line, or the records under a path if the line contains the path's first name."""
     begins = None if path is None else path.partition(".")[0]
     for number, line in enumerate(lines, 1):
         if line.strip():
@@ -58,7 +58,7 @@ def _lines(lines: Iterable[bytes], path: str | None) -> Iterator[tuple[int, Any]
 
 
 def loaded(text: bytes, line: int | None = None) -> Any:
-    """Return the parsed JSON; None if it is invalid; raises `FileError` if it is nested too deeply."""
+    """Return the parsed JSON, or None if it is invalid; raise `FileError` if it is nested too deeply."""
     try:
         found = wire.load(text.removeprefix(MARK))
     except ValueError:
@@ -75,7 +75,7 @@ def loaded(text: bytes, line: int | None = None) -> Any:
 
 
 def records_of(document: Any, path: str | None) -> Iterator[Any]:
-    """Yield what is found under a path, descending into lists on the way."""
+    """Yield what is found under a path, descending into any lists on the way."""
     found = [document]
     for name in [] if path is None else path.split("."):
         inner = [one for each in found for one in (each if isinstance(each, list) else [each])]
@@ -142,9 +142,9 @@ def _member(record: dict[str, Any], name: str, path: list[str]) -> Cell:
 
 
 def xml_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[PickedCells]:
-    """Yield the elements that are records, one after the other, in constant memory.
+    """Yield the elements that are records, one by one, in constant memory.
 
-    Raises `FileError` for invalid XML, for entities, and if no element has the name.
+    Raises `FileError` for invalid XML, for entities, and if no element has the required name.
     """
     if mapping.records is None:
         raise FileError("is XML; specify the element of a record with --records, as `landmark-stream inspect` suggests")

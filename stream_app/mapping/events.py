@@ -21,7 +21,7 @@ from stream_app.mapping.language import language_of, text_in
 from stream_app.words.amount import quoted
 
 _COMPARED: Final = 1_000
-"""How many rows at the start show whether the newest come first."""
+"""The number of first rows that show whether the newest come first."""
 _BLOCK: Final = 10_000
 
 
@@ -29,23 +29,23 @@ class MappedFile:
     """The events of one file, read with a mapping, and what was omitted."""
 
     def __init__(self, mapping: FileMapping) -> None:
-        """Raises `MappingError` if the mapping lacks something that every file needs."""
+        """Raise `MappingError` if the mapping lacks something that every file needs."""
         if lacking := tuple(mapping.lacking()):
             raise MappingError(lacking)
         self._mapping = mapping
         self._numbers, self._clock, self._moments = Numbers(mapping), Clock(mapping), Moments(mapping.zone)
         self.left_out = Counter[str]()
-        """Rows that made no event.
+        """Rows that yielded no event.
 
-        ``other`` (conditions), ``missing``, ``first`` (of a register) or ``above`` the names.
+        Keys: ``other`` (conditions), ``missing``, ``first`` (of a register) and ``above`` the names.
         """
         self.unread = Counter[str]()
-        """Events that the mapping could not read in full: no ``time``, or a ``value`` that is text or missing."""
+        """The number of events not read in full: with no ``time``, or with a ``value`` that is text or missing."""
         self.count = 0
         """Events so far."""
         self.series = set[str]()
         self.newest_first = False
-        """Whether the newest rows come first in the file; it is then read from its end."""
+        """Whether the newest rows come first in the file; if so, it is read from its end."""
 
     def events(self, found: io.BufferedReader) -> Iterator[tuple[int, bytes]]:
         """Yield the number of the line or record, and the bytes of each event, oldest first.
@@ -74,7 +74,7 @@ class MappedFile:
     def moments(self, found: io.BufferedReader) -> Iterator[int | None]:
         """Yield the moments of the rows that count, oldest first; None for a row without a time.
 
-        Raises as `events`.
+        Raises the same errors as `events`.
         """
         rows = self._oldest_first(found)
         return (moment_ms for _, moment_ms in self._moments.of(rows))
@@ -150,7 +150,7 @@ class MappedFile:
         yield from alike(self.series)
 
     def told_of_events(self) -> Iterator[str]:
-        """Yield what is wrong with the events, which a policy would reject."""
+        """Yield the faults of the events, for which a policy would reject them."""
         for what, count in sorted(self.unread.items()):
             yield f"events {_UNREAD[what]}: {count:,}; they are printed unchanged, and a policy would reject them"
 
@@ -158,7 +158,7 @@ class MappedFile:
 def alike(series: Iterable[str]) -> Iterator[str]:
     """Yield a question about series whose names differ only in case or spaces.
 
-    If they are one person's, that person would have two budgets.
+    If such series belong to one person, that person would have two budgets.
     """
     by_letters: dict[str, list[str]] = {}
     for name in sorted(series):
@@ -211,7 +211,7 @@ def _is_read(value: object) -> bool:
 
 
 def _newest_first(head: Iterable[DatedRow]) -> bool:
-    """Return whether rows of a series are more often earlier than the row above them than later."""
+    """Return whether rows are more often earlier than the previous row of their series than later."""
     steps = Counter[bool]()
     before: dict[str | None, int] = {}
     for row in head:
@@ -239,7 +239,7 @@ def _turned(head: list[DatedRow], rest: Iterator[DatedRow]) -> Iterator[DatedRow
 
 
 def _compared(stamp: int | datetime) -> int:
-    """Return a number to compare times by; local times are all in one zone."""
+    """Return a number by which to compare times; all local times are in one zone."""
     if isinstance(stamp, int):
         return stamp
     return milliseconds(stamp.replace(tzinfo=UTC))

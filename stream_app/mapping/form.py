@@ -36,49 +36,49 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class FileMapping:
-    """Where a file holds its times and values; columns are named as the file names them."""
+    """Where a file holds its times and values; columns have the names that the file gives them."""
 
     timestamp_columns: tuple[str, ...] = ()
-    """The cells of several columns, such as a date and a time, are joined by a space."""
+    """The time columns; cells of several, such as a date and a time, are joined by a space."""
     value_columns: Mapping[str, str] = field(default_factory=dict)
-    """The column of each part of a value. A value without parts has one, with an empty name."""
+    """The column of each part of a value. A value without parts has one column, under an empty name."""
     time_format: str | None = None
-    """A `strptime` format, or a unit of numbers; None: ISO 8601, or whole milliseconds."""
+    """A `strptime` format, or the unit of numeric times; None means ISO 8601, or whole milliseconds."""
     zone: ZoneInfo | None = None
-    """The zone of times without an offset; None: such times are not allowed."""
+    """The zone of times without an offset; if None, such times are not allowed."""
     stamp: Literal["start", "end"] | None = None
-    """Whether a time is the start or the end of its value's interval; None: not stated, so the start."""
+    """Whether a time is the start or the end of its value's interval; None, if not stated, means the start."""
     series: str | None = None
     series_column: str | None = None
     where: tuple[Condition, ...] = ()
-    """Only rows that meet all of these conditions count."""
+    """Conditions that a row must all meet to count."""
     single: tuple[str, ...] = ()
-    """Columns with the same text in all counted rows of a series, such as a kind of measurement or a unit."""
+    """Columns whose text is the same in all counted rows of a series, such as a kind of measurement or a unit."""
     words: Mapping[str, Decimal] = field(default_factory=dict)
     """The numbers that words in place of a value represent."""
     missing: frozenset[str] = frozenset()
-    """Texts in place of a value that mean there is none; their rows are skipped."""
+    """Texts, in place of a value, that mean there is none; rows with such a text are skipped."""
     multiply: Decimal | None = None
     differences: bool = False
-    """Whether a value is a register reading, so that its growth since the row before counts."""
+    """Whether a value is a register reading, so that its growth since the previous row counts."""
     separator: str | None = None
-    """None: the first of `SEPARATORS` for which a line contains the requested names."""
+    """None means the first of `SEPARATORS` with which a line contains the requested names."""
     decimal: Literal[".", ","] = "."
     no_header: bool = False
-    """Whether no line names the columns; their names are then numbers from 1."""
+    """Whether no line names the columns; if so, their names are numbers starting from 1."""
     records: str | None = None
     """The dotted path of JSON records, or the element name of XML records."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All requested columns, each once."""
+        """All requested columns, without repetition."""
         series = () if self.series_column is None else (self.series_column,)
         conditions = (condition.column for condition in self.where)
         named = (*self.timestamp_columns, *self.value_columns.values(), *series, *conditions, *self.single)
         return tuple(dict.fromkeys(named))
 
     def remedy_without(self, missing: Collection[str]) -> str:
-        """Return what to do if a file lacks only columns of `single`; empty if others are missing."""
+        """Return what to do if a file lacks only columns of `single`, or "" if other columns are missing."""
         others = {*self.timestamp_columns, *self.value_columns.values(), self.series_column}
         others |= {condition.column for condition in self.where}
         if not missing or not set(missing) <= {*self.single} - others:
@@ -86,7 +86,7 @@ class FileMapping:
         return "it distinguishes several sorts of reading; if the file has only one sort, add --single ''"
 
     def lacking(self) -> Iterator[Fault]:
-        """Yield what this mapping lacks and every mapping needs."""
+        """Yield everything that every mapping needs but this one lacks."""
         if not self.timestamp_columns:
             yield Fault("timestamp_column", "is missing; specify the time column")
         if not self.value_columns:

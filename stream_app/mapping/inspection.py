@@ -1,7 +1,7 @@
-"""What a file is, judged by its first rows, and what a mapping of it still lacks.
+"""What a file is, judged by its first rows, and what its mapping still lacks.
 
-PRIVACY: all of this is for whoever has the file. Cells are shown as shapes, in which 9 stands for a digit and a for
-letters. Nothing here proposes the range of a policy: a range that is taken from data reveals them.
+PRIVACY: all of this is for people who have the file. Cells are shown as shapes, in which 9 stands for a digit and a for
+letters. Nothing here proposes the range of a policy: a range taken from data reveals those data.
 """
 
 import csv
@@ -24,7 +24,7 @@ from stream_app.mapping.timeforms import DAYS, formats_of, has_offset, is_hour
 SAMPLED: Final = 1_000
 """How many rows at the start have their cells examined."""
 MOST_WORDS: Final = 5
-"""The most words among numbers; a column with more contains text."""
+"""Maximum number of words among numbers; a column with more contains text."""
 _MOST: Final = 0.9
 """The share of a column's cells that must be times, or numbers."""
 
@@ -39,7 +39,7 @@ class Column:
 
     @property
     def shapes(self) -> list[str]:
-        """Return the most frequent shapes of its cells, at most three."""
+        """Return the most frequent shapes of the column's cells, at most three."""
         return [shape for shape, _ in Counter(map(shape_of, self.cells)).most_common(3)]
 
     @property
@@ -49,7 +49,7 @@ class Column:
 
     @property
     def words(self) -> list[str]:
-        """Return the words among its numbers, such as High; none if there are many."""
+        """Return the words among the column's numbers, such as High; none if there are many."""
         found = sorted({cell for cell in self.cells if not any(map(str.isdigit, cell))})
         return found if self.numbers and len(found) <= MOST_WORDS else []
 
@@ -75,7 +75,7 @@ LANGUAGES: Final[dict[Form, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What a file is, and its mapping as far as the file shows it."""
+    """What a file is, and its mapping, as far as the file reveals it."""
 
     form: Form
     columns: tuple[Column, ...]
@@ -83,24 +83,24 @@ class Inspection:
     separator: str | None = None
     header_line: int | None = None
     named: tuple[str, ...] = ()
-    """Shipped mappings whose columns the file has."""
+    """Shipped mappings whose columns are all in the file."""
     times: tuple[str, ...] = ()
     """Columns that may hold times."""
     values: tuple[str, ...] = ()
     """Columns that may hold values."""
     formats: tuple[str, ...] = ()
-    """Formats that fit all times; several if day and month can be swapped."""
+    """Formats that fit all times; there are several if day and month can be swapped."""
     local: bool = False
     """Whether times have no offset."""
 
 
 def shape_of(text: str) -> str:
-    """Return a text with 9 for each digit, and one a for each group of letters."""
+    """Return a text with each digit replaced by 9, and each group of letters by one a."""
     return re.sub(r"a+", "a", re.sub(r"[^\W\d_]", "a", re.sub(r"[0-9]", "9", text)))
 
 
 def inspected(found: io.BufferedReader) -> Inspection:
-    """Return what a file is; raises `FileError` if it is not a file of records."""
+    """Return a description of a file; raises `FileError` if it is not a file of records."""
     match language_of(found):
         case "json":
             return _of_json(found)
@@ -181,7 +181,7 @@ def _sample(document: Any, path: str | None) -> list[dict[str, str]]:
 
 
 def _lists(document: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, int]]:
-    """Yield the paths of lists of objects, and the lengths of the lists."""
+    """Yield the path of each list of objects, with the list's length."""
     for name, found in document.items():
         path = f"{above}{name}"
         inner = [found] if isinstance(found, dict) else found if isinstance(found, list) else []
@@ -236,7 +236,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _told(form: Form, columns: Sequence[Column], base: FileMapping) -> Inspection:
-    """Return a mapping as far as the columns show it."""
+    """Return an inspection as far as the columns show it."""
     by_name = {column.name: column for column in columns}
     found = {column.name: tuple(forms) for column in columns if (forms := formats_of(column.cells))}
     hours = [one.name for one in columns if one.cells and all(is_hour(cell) for cell in one.cells)]
@@ -270,7 +270,7 @@ _POSITION: Final = {"latitude": {"lat", "latitude"}, "longitude": {"lon", "lng",
 
 
 def _values(columns: Sequence[Column], times: set[str]) -> tuple[str, ...]:
-    """Return the columns whose cells are mostly numbers, except those that count rows."""
+    """Return the columns whose cells are mostly numbers, except columns of row numbers."""
     return tuple(
         one.name
         for one in columns

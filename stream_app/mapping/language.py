@@ -1,4 +1,4 @@
-"""The language a file is written in, recognized by its beginning."""
+"""The language in which a file is written, recognized by its beginning."""
 
 import io
 from typing import Literal
@@ -9,7 +9,7 @@ Language = Literal["json", "xml", "text"]
 
 
 def language_of(found: io.BufferedReader) -> Language:
-    """Return the language of a file that is still unread; anything but JSON and XML is text with columns."""
+    """Return the language of a file before it is read; anything but JSON and XML is text with columns."""
     match found.peek(1 << 12).removeprefix(MARK).lstrip()[:1]:
         case b"{" | b"[":
             return "json"

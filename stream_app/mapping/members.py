@@ -19,7 +19,7 @@ from stream_app.plain import NOT_UTF8, meant
 from stream_app.privacy.policy import Fault
 
 MOST_PLACES: Final = 20
-"""The most digits of a factor before or after its point."""
+"""The maximum number of digits of a factor before or after its point."""
 _SHIPPED: Final = resources.files("stream_app.mapping") / "shipped"
 MEMBERS: Final = (
     "timestamp_column",
@@ -29,11 +29,11 @@ MEMBERS: Final = (
 
 
 def mapping_of(given: Mapping[str, Any], base: FileMapping | None = None) -> FileMapping:
-    """Return the mapping that ``given`` describes on top of ``base``.
+    """Return the mapping that ``given`` describes, based on ``base``.
 
     Raises `MappingError` with every fault. A member that is None is not given. The columns of ``base`` in `single` also
-    apply, unless `single` is given empty; its conditions also apply, unless a given condition names the one text of
-    their column.
+    apply, unless `single` is given but empty. The conditions of ``base`` also apply, unless a given condition names the
+    one text of their column.
     """
     reader = _Reader(given)
     found = {
@@ -107,7 +107,7 @@ def names_of(text: str) -> list[str]:
 
 
 class _Reader:
-    """Reads members one after the other, and collects what is wrong with them."""
+    """Reads members one after another, and collects their faults."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         self._given = {name: value for name, value in given.items() if value is not None}
@@ -115,7 +115,7 @@ class _Reader:
         self._faults = [Fault(name, f"is not a member of a mapping{meant(name, MEMBERS)}") for name in unknown]
 
     def read(self, name: str) -> Any:
-        """Return the value of a member; None if it is not given or is invalid."""
+        """Return the value of a member, or None if it is not given or is invalid."""
         if name not in self._given:
             return None
         try:

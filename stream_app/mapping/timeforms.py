@@ -1,4 +1,4 @@
-"""The formats in which cells are times."""
+"""The formats of cells that contain times."""
 
 import re
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _DIGITS: Final = {10: "s", 13: "ms", 16: "us", 19: "ns"}
 
 
 def formats_of(cells: Sequence[str]) -> list[str]:
-    """Return the formats that fit the most cells, if these are nearly all; "" is ISO 8601."""
+    """Return the formats that fit the most cells, if they fit nearly all; "" is ISO 8601."""
     if not cells:
         return []
     if all(cell.isascii() and cell.isdigit() and len(cell) in _DIGITS for cell in cells):
@@ -55,7 +55,7 @@ def _has_form(cell: str, form: str) -> bool:
 
 
 def is_hour(cell: str) -> bool:
-    """Return whether a cell is only a time of day, whose date is in another column."""
+    """Return whether a cell is only a time of day; its date is then in another column."""
     return re.fullmatch(r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?( ?[AaPp][Mm])?", cell) is not None
 
 

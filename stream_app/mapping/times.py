@@ -1,4 +1,4 @@
-"""The times of a file's rows: how far apart they are, in which order, and what is missing."""
+"""The times of a file's rows: how far apart they are, their order, and what is missing."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -14,18 +14,18 @@ class Times:
     first_ms: int
     last_ms: int
     interval_ms: int
-    """The most frequent time between two rows; 0 if there is only one row."""
+    """The most frequent time between two rows, or 0 if there is only one row."""
     regular: int
-    """How many times between two rows equal that interval."""
+    """How many of the times between two rows equal that interval."""
     gaps: int
-    """How many are longer than one and a half intervals."""
+    """How many such times are longer than one and a half intervals."""
     repeated: int
     backwards: int
     """Rows that are earlier than the row above them."""
 
     @classmethod
     def of(cls, moments_ms: Iterable[int]) -> "Times | None":
-        """Return the times of some rows; None if there are no rows."""
+        """Return the times of some rows, or None if there are no rows."""
         found = list(moments_ms)
         if not found:
             return None

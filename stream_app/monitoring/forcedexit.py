@@ -17,7 +17,7 @@ _STANDARD_ERROR = 2
 
 
 class ForcedExit:
-    """Ensures that a process that began to exit ends within the given time, even if something hangs.
+    """Ensures that a process that has begun to exit ends within the given time, even if something hangs.
 
     A forced exit is as safe as `kill -9`: uncommitted work is aborted and processed again with the same result. A
     worker that hangs would prevent its supervisor from starting another one.
@@ -41,7 +41,7 @@ class ForcedExit:
         faulthandler.dump_traceback_later(seconds + _TELLING_SECONDS, exit=True, file=_STANDARD_ERROR)
 
     def leave(self, code: int) -> NoReturn:
-        """Exit at once: the remaining work only waits for others, and its results do not count."""
+        """Exit at once, because the remaining work only waits for others, and its results do not count."""
         logging.shutdown()
         os._exit(code)
 

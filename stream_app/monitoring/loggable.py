@@ -1,4 +1,4 @@
-"""The loggable part of errors: the kind and place of each, and messages only without raw values.
+"""The loggable part of errors: the kind and place of each, and only messages without raw values.
 
 The message of any other error may quote its input: ``could not convert string to float: '6.2'``. Libraries put such
 errors into their log lines, and Python appends their tracebacks; both are filtered here.
@@ -16,11 +16,11 @@ _MOST_FRAMES: Final = 40  # innermost places of an error; endless recursion has 
 
 
 class LoggableError(Exception):
-    """An error whose message contains no raw value, so that a log may contain all of it."""
+    """An error whose message contains no raw value, so that a log may contain the whole message."""
 
 
 def loggable(error: BaseException) -> str:
-    """Return the part of an error that a log may contain: all of it, or its class and where it was raised."""
+    """Return the part of an error that a log may contain: all of it, or its class and the place where it was raised."""
     from aiokafka.errors import KafkaError  # noqa: PLC0415 - a client of Kafka takes seconds to load
 
     if isinstance(error, KafkaError | LoggableError):
@@ -58,7 +58,7 @@ class Formatter(logging.Formatter):
 
 
 def of_library(record: logging.LogRecord) -> logging.LogRecord:
-    """Return a library's record, reduced to what a log may contain of its errors."""
+    """Return a library's record with its errors reduced to what a log may contain of them."""
     # PRIVACY: asyncio writes errors into the lines after its first line, which says what happened and is kept; all
     # other libraries pass errors as arguments, which are replaced. Nothing else that they log, at warning level and
     # above, contains a message's content. Warnings are followed by a source line.
@@ -81,7 +81,7 @@ class _Told(str):
 
 
 def _told(value: object) -> object:
-    """Return a value in which each error, also in lists and mappings, is reduced to its loggable part."""
+    """Return a value with each error in it, also in lists and mappings, reduced to its loggable part."""
     if isinstance(value, BaseException):
         return _Told(loggable(value))
     if type(value) in {list, tuple, set, frozenset}:
@@ -90,7 +90,7 @@ def _told(value: object) -> object:
 
 
 def _without_bytes(record: logging.LogRecord) -> bool:
-    """Remove the request's content from a log record, and keep what failed."""
+    """Remove the request's content from a log record, but keep what failed."""
     # PRIVACY: aiohttp logs a request that is not HTTP as a traceback with its bytes, so an event sent to this port by
     # mistake would appear in the log.
     if record.exc_info and record.exc_info[1] is not None:

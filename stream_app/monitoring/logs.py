@@ -1,4 +1,4 @@
-"""The worker's log: one line per event, no record contents, equal lines once a minute with a count.
+"""The worker's log: one line per event, without record contents; equal lines once a minute with a count.
 
 A line is text, or one JSON object (`JsonLines`).
 """
@@ -36,16 +36,16 @@ _TALKATIVE = (
 _OWN = "stream_app."
 
 NO_BOOTSTRAP: Final = 'Unable connect to "%s:%s": %s'
-"""Message that aiokafka logs about each address before it raises that no broker is available."""
+"""The message that aiokafka logs for each address before it raises an error that no broker is available."""
 NO_COORDINATOR: Final = "Group Coordinator Request failed: %s"
 REBALANCING: Final = "Heartbeat failed for group %s because it is rebalancing"
 NO_COMMIT: Final = "OffsetCommit failed for group %s due to group error (%s), will rejoin"
 PATIENCE: Final = 100
-"""Coordinator refusals, ten a second, that are normal while new brokers create their offsets topic."""
+"""The number of coordinator refusals, ten a second, that is normal while new brokers create their offsets topic."""
 
 MINUTE_SECONDS: Final = 60.0  # how long repeats of a written line are only counted
 MOST_LINES: Final = 1_000
-"""Maximum lines counted at a time, about 1 MB; beyond that, the line that began first is written out."""
+"""The maximum number of lines counted at a time, about 1 MB; beyond it, the line that began first is written out."""
 
 _NUMBER = re.compile(r"(?:0x)?[0-9a-f]{8,}|\d+")  # including hexadecimal ids
 _MOST_CHARACTERS = 500  # compared part of a line
@@ -61,10 +61,10 @@ class _Repeated:
 
 
 class Lines(logging.StreamHandler[TextIO]):
-    """Writes a line at most once a minute, then how often it was repeated. ``clock`` must be monotonic.
+    """Writes a line at most once a minute, then how often the line was repeated. ``clock`` must be monotonic.
 
-    Without brokers or file descriptors, the libraries log the failure ten times a second. Lines of libraries are equal
-    if they differ only in numbers; our own lines must be identical, because they name partitions.
+    Without brokers or file descriptors, the libraries log the failure ten times a second. Lines from libraries are
+    equal if they differ only in numbers; our own lines must be identical, because they name partitions.
     """
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
@@ -91,7 +91,7 @@ class Lines(logging.StreamHandler[TextIO]):
         super().emit(record)
 
     def write_counts(self) -> None:
-        """Write the counts of lines whose minute is over; without this call they wait for the next line."""
+        """Write the counts of lines whose minute is over; without this call, the counts wait for the next line."""
         with self._held():
             self._write_counts(self._clock())
 
@@ -140,7 +140,7 @@ def write_repeated_counts() -> None:
 class _HealthyGroup(logging.Filter):
     """Drops the log lines of a healthy group: a new coordinator's first refusals, and rebalances.
 
-    Further refusals mean trouble and are shown. Members learn of a rebalance by a failed heartbeat. If a rebalance
+    Further refusals mean trouble and are shown. Members learn of a rebalance from a failed heartbeat. If a rebalance
     makes a commit fail, the partition's next owner repeats it, and the worker logs what it owns afterwards.
     """
 
@@ -160,7 +160,7 @@ class _HealthyGroup(logging.Filter):
 
 @contextmanager
 def without_bootstrap_errors() -> Iterator[None]:
-    """Suppress aiokafka's log lines that no broker answers; the caller's error says so, with the remedy."""
+    """Suppress aiokafka's log lines saying that no broker answers; the caller's error says this, with the remedy."""
 
     def is_news(record: logging.LogRecord) -> bool:
         return record.msg != NO_BOOTSTRAP
@@ -179,7 +179,7 @@ _LINE_ENDS: Final = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
 
 
 class JsonLines(Formatter):
-    """Writes a line as one JSON object: time, level, logger, message, fields of our own errors, exception."""
+    """Writes a line as one JSON object: time, level, logger, message, fields of our own errors, and exception."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the JSON object as one line of UTF-8, whatever its texts contain."""

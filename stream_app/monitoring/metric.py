@@ -15,7 +15,7 @@ class Metric:
 
     @property
     def sample(self) -> str:
-        """Name of its samples in a scrape."""
+        """The name of the metric's samples in a scrape."""
         return self.name
 
 
@@ -27,7 +27,7 @@ class Counter(Metric):
 
     @property
     def sample(self) -> str:
-        """Name of its samples in a scrape: Prometheus adds a suffix to a counter's name."""
+        """The name of the counter's samples in a scrape; Prometheus adds a suffix to a counter's name."""
         return f"{self.name}_total"
 
 

@@ -1,9 +1,10 @@
-"""Metrics of a worker and of an audit that follows a ledger, and their registry; no series labels.
+"""Metrics of a worker and of an audit that follows a ledger, and their registry, without series labels.
 
 # PRIVACY: no figure holds a value; budgets, decisions and rates are functions of releases and public facts. But counts
 of records and rejects can be private: contributions are the sum of raw counters, and `invalid-value` shows whether
-values were valid. So metrics are for operators only. Labels name no series, value or text of a policy. With few series
-this hides nobody: metrics then show what the ledger shows, so people who may not read the ledger may not see them.
+values were valid. Metrics are therefore for operators only. Labels name no series, value or text of a policy. With few
+series, this hides nobody: metrics then show what the ledger shows, so people who may not read the ledger may not see
+them.
 """
 
 from bisect import bisect_left
@@ -33,12 +34,12 @@ def class_of(share: float) -> str:
 
 
 def classes_of(shares: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
-    """Return the indices in `CLASSES` of the classes of many shares."""
+    """Return the index in `CLASSES` of each share's class."""
     return np.searchsorted(_SHARES, shares)
 
 
 class WorkerMetric:
-    """The metrics of a worker: one line adds a metric to `/metrics`, the docs and ``Metrics``."""
+    """The metrics of a worker; one line here adds a metric to `/metrics`, the docs and ``Metrics``."""
 
     EVENTS: Final = Counter(
         "landmark_events",

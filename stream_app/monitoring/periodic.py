@@ -15,7 +15,7 @@ async def run_periodically(
 ) -> None:
     """Do ``work`` every ``every_seconds`` until cancelled, or less often to stay within ``most_share``.
 
-    An error in ``work`` is logged under the name ``what``, and the work is still repeated.
+    An error in ``work`` is logged under the name ``what``, and the work is repeated anyway.
     """
     while True:
         started = time.perf_counter()

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 
 class ScrapeError(ValueError):
-    """A text that is not in Prometheus' format."""
+    """Text that is not in Prometheus' format."""
 
 
 class Sample(NamedTuple):
@@ -27,11 +27,11 @@ class Scrape(NamedTuple):
     samples: Mapping[str, list[Sample]]
 
     def total(self, name: str) -> float:
-        """Return the sum over all labels, or 0 without samples."""
+        """Return the sum over all labels, or 0 if there are no samples."""
         return sum(sample.value for sample in self.samples.get(name, ()))
 
     def largest(self, name: str) -> float:
-        """Return the largest value over all labels, or 0 without samples."""
+        """Return the largest value over all labels, or 0 if there are no samples."""
         return max((sample.value for sample in self.samples.get(name, ())), default=0.0)
 
     def by(self, name: str, label: str) -> dict[str, int]:
@@ -48,7 +48,7 @@ class Scrape(NamedTuple):
 
 
 def scrape_of(text: str, seconds: float) -> Scrape:
-    """Return the samples of a text; raise `ScrapeError` if it has another format."""
+    """Return the samples in a text; raise `ScrapeError` if it has another format."""
     try:
         return gathered(text_string_to_metric_families(text), seconds)
     except (ValueError, IndexError, KeyError) as error:
@@ -65,7 +65,7 @@ def gathered(families: Iterable[Metric], seconds: float) -> Scrape:
 
 
 def per_second(before: Scrape | None, after: Scrape, name: str) -> float | None:
-    """Return a counter's growth per second between two scrapes, or None without an earlier scrape.
+    """Return a counter's growth per second between two scrapes, or None if there is no earlier scrape.
 
     A counter below its earlier value started over at 0, as in Prometheus' `rate`.
     """
@@ -90,7 +90,7 @@ class Distribution:
 
     @property
     def mean(self) -> float | None:
-        """Return the mean of the observed values, or None without any."""
+        """Return the mean of the observed values, or None if there are none."""
         return self.total / self.observations if self.observations else None
 
     def since(self, before: "Distribution") -> "Distribution":

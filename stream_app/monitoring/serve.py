@@ -29,7 +29,7 @@ HEADERS: Final = {
 }
 """Headers of every answer to a readable request, including errors.
 
-A request that is not HTTP gets no such answer: aiohttp names the wrong bytes to the sender in a plain-text 400, and
+A request that is not HTTP gets no such answer: aiohttp quotes the wrong bytes to the sender in a plain-text 400, and
 closes the connection.
 """
 
@@ -48,9 +48,9 @@ class ListenError(Exception):
 
 
 class Server:
-    """A small HTTP server that answers GET and HEAD. It knows no raw value (metrics.py).
+    """A small HTTP server that answers GET and HEAD requests. It knows no raw value (metrics.py).
 
-    It asks ``healthy`` and ``ready`` at each request, and calls ``refresh`` before it reads ``metrics``.
+    At each request it asks ``healthy`` and ``ready``, and it calls ``refresh`` before it reads ``metrics``.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ class PartitionFigures(NamedTuple):
     events: int = 0
     lag_records: int = 0
     lag_seconds: float | None = None
-    """Time from the append of the last event in its last batch to the commit; None before the first batch."""
+    """The time from the append of the last event in the last batch to the commit; None before the first batch."""
     open_steps: int = 0
     cached_series: int = 0
 
@@ -126,7 +126,7 @@ class _Reading(NamedTuple):
         return per_second(self.before, self.scrape, counter.sample)
 
     def mean(self, histogram: Histogram) -> float | None:
-        """Return the mean of the observations since the previous scrape, or None without any."""
+        """Return the mean of the observations since the previous scrape, or None if there are none."""
         count = per_second(self.before, self.scrape, f"{histogram.name}_count")
         total = per_second(self.before, self.scrape, f"{histogram.name}_sum")
         return total / count if count and total is not None else None
@@ -226,7 +226,7 @@ def _partitions(scrape: Scrape) -> dict[str, PartitionFigures]:
 
 
 def together(workers: Sequence[WorkerSnapshot]) -> WorkerSnapshot:
-    """Return the sums over workers; lags and used shares take the worst value, commit times are omitted."""
+    """Return the sums over workers; lags and used shares take the worst value, and commit times are omitted."""
     most = (0, 0)
     for seen in workers:
         most = (seen.used_nano, seen.promised_nano) if worse(seen.used_nano, seen.promised_nano, *most) else most

@@ -1,1 +1,1 @@
-"""Events processed without Kafka into a folder of releases, ledger and rejects, as by a worker."""
+"""Processes events without Kafka, as a worker would, into a folder of releases, ledger and rejects."""

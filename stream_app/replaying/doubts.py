@@ -1,4 +1,4 @@
-"""What looks wrong with an input as a whole: checked before anything is written or sent."""
+"""What looks wrong with an input as a whole, checked before anything is written or sent."""
 
 import time
 from array import array
@@ -29,14 +29,14 @@ CHECKS: Final[dict[Check, str]] = {
     "clamped": "most values of a series are beyond one end of their range",
     "refused": "more than 1 % of the rows are rejected for another reason",
 }
-"""Each check and what makes it fail; its name is used to accept it."""
+"""Each check and what makes it fail; the check's name is used to accept it."""
 
 ALIASES: Final[dict[str, Check]] = {"seconds": "times"}
 """Earlier names of checks."""
 MOST_PERCENT: Final = 1
-"""Limit for the share of rows that are rejected or substituted."""
+"""The limit for the share of rows that are rejected or substituted."""
 FEWEST_VALUES: Final = 10
-"""With fewer values, most may be clamped by chance."""
+"""With fewer values, most of them may be clamped by chance."""
 _DAY_MS: Final = 86_400_000
 _DIGEST_BYTES: Final = 16
 UNFIT: Final[tuple[Reason, ...]] = ("malformed", "wrong-type", "invalid-value")
@@ -52,10 +52,10 @@ class Doubt(NamedTuple):
 
 
 class CheckedRows:
-    """Counts what the checks need over the rows that no earlier run had; memory grows with the series.
+    """Counts what the checks need, over the rows that no earlier run had; memory grows with the number of series.
 
-    A row that was rejected as late or duplicate but repeats a row of an earlier run, byte for byte, counts as neither:
-    ``repeated`` finds those.
+    A row that was rejected as late or duplicate but repeats a row of an earlier run, byte for byte, counts as neither;
+    ``repeated`` finds such rows.
     """
 
     def __init__(self, context: Context, earlier: int = 0, *, topic: bool = False) -> None:
@@ -66,12 +66,12 @@ class CheckedRows:
         self.count = 0
         self.refused: Counter[Reason] = Counter()
         self.first: dict[Reason, int] = {}
-        """For each reason, the first row that was rejected for it, by its number in the input, from 0 on."""
+        """For each reason, the number of the first row rejected for it, counted from 0 in the input."""
         self._unfit = array("Q")  # the rows rejected for their content: four times the row number, plus the reason
         self.ruling: dict[Reason, Policy] = {}
         """For each reason, the policy of the first rejected row's series, if there is one."""
         self.ranges = Ranges()
-        """How values relate to their policies' ranges, for the eyes of whoever has the input."""
+        """How values relate to their policies' ranges, to be shown only to people who have the input."""
         self._context, self._earlier, self._topic = context, earlier, topic
         self._strange, self._first_strange = 0, (0, "")
         self._within = _OneStep()
@@ -80,11 +80,11 @@ class CheckedRows:
         self._latest_ms = time.time_ns() // 1_000_000 + _DAY_MS
         self._newest_ms: dict[str, int] = {}  # of series without a known policy
         self.without_policy: Counter[str] = Counter()
-        """Rows of each series that were rejected because it has no policy."""
+        """Rows rejected because their series has no policy, counted by series."""
         self._repeats: list[tuple[Reason, bytes]] = []
 
     def take(self, number: int, record: bytes, parsed: Parsed, reason: Reason | None, row_of: Lookup) -> None:
-        """Take a record, its content and why it was rejected; ``row_of`` gives the state of a series after it."""
+        """Take a record, its content and why it was rejected; ``row_of`` returns a series' state after the record."""
         if number < self._earlier:
             return
         self.count += 1
@@ -132,7 +132,7 @@ class CheckedRows:
 
     @property
     def ahead(self) -> int | None:
-        """The number of a row whose clock is ahead, making later rows late; None if there is none."""
+        """The number of a row whose clock is ahead, which makes later rows late; None if there is none."""
         return None if self._ahead is None else self._ahead[0]
 
     @property
@@ -146,7 +146,7 @@ class CheckedRows:
         return list(self._newest_ms)
 
     def unfit(self) -> Iterator[tuple[int, Reason]]:
-        """Yield the number of each row that was rejected for its content, ascending, and the reason."""
+        """Yield the number of each row that was rejected for its content, in ascending order, and the reason."""
         return ((packed // 4, UNFIT[packed % 4]) for packed in self._unfit)
 
     def _unruled(self, parsed: Parsed) -> Reason | None:
@@ -159,7 +159,7 @@ class CheckedRows:
         return "late" if at_ms < newest_ms else None
 
     def repeated(self, earlier: Iterable[bytes]) -> None:
-        """Stop counting rows that repeat rows of the run before, which are read again only if necessary."""
+        """Stop counting rows that repeat rows of the previous run, which are read again only if necessary."""
         if not self._repeats:
             return
         wanted = {digest for _, digest in self._repeats}
@@ -222,7 +222,7 @@ class _Newest(NamedTuple):
 
 
 class _OneStep:
-    """Whether all readings are in one open step, which takes several: times may be in another unit."""
+    """Whether all readings are in one open step that takes several; their times may then be in another unit."""
 
     def __init__(self) -> None:
         self._index: dict[str, int] = {}
@@ -241,7 +241,7 @@ class _OneStep:
 
     @property
     def told(self) -> str:
-        """Return the warning; empty if a step is over, or there are few readings."""
+        """Return the warning, which is empty if a step is over or there are few readings."""
         if self._several or self._last is None or self._readings < FEWEST_VALUES:
             return ""
         series, at_ms, policy = self._last
@@ -254,7 +254,7 @@ class _OneStep:
 
 
 def strange_time(at_ms: int, latest_ms: int) -> str:
-    """Return what a time outside plausible years was perhaps meant to be; empty if the time is plausible."""
+    """Return what a time outside plausible years was perhaps meant to be, or an empty text if it is plausible."""
     if _PLAUSIBLE_MS <= at_ms <= latest_ms:
         return ""
     form = _DATES.get(len(str(at_ms)))
@@ -267,7 +267,7 @@ def strange_time(at_ms: int, latest_ms: int) -> str:
 
 
 _PLAUSIBLE_MS: Final = 631_152_000_000
-"""1990. No date of 8 to 14 digits, read as milliseconds, is between then and tomorrow."""
+"""The year 1990: no date of 8 to 14 digits, read as milliseconds, lies between then and tomorrow."""
 _DATES: Final = {8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 
 
@@ -281,7 +281,7 @@ def _is_date(text: str, form: str) -> bool:
 def _dated(found: EventRecord | MemberRecord | MalformedRecord) -> tuple[str | None, int | None, object]:
     """Return the series, the timestamp and the value of a record.
 
-    Series and value are None if the record brings no value, and the timestamp if it has none.
+    Series and value are None if the record contains no value, and the timestamp is None if it has none.
     """
     match found:
         case Observation(series, at_ms, value) | Contribution(series, at_ms, value=value):

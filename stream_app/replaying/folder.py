@@ -2,9 +2,9 @@
 
 Noise depends on the cells, so two runs under one key show which values of their inputs differ, at any epsilon. The
 noise key is therefore made from the folder's own key and the whole input, and only an input that begins with all
-records of the latest run continues under it. Files are written under other names and put in place one after the other,
-`replay.json` first. Wherever a crash interrupts that, the folder contains no output whose input `replay.json` does not
-name, so nobody can continue with another input.
+records of the latest run continues under that key. Files are written under other names and put in place one after the
+other, `replay.json` first. Wherever a crash interrupts this, the folder contains no output whose input `replay.json`
+does not name, so nobody can continue with another input.
 """
 
 import fcntl
@@ -24,14 +24,14 @@ from stream_app.setup import keyfile
 KEY_NAME = "replay.key"
 RECORD_NAME = "replay.json"
 OUTPUTS = ("ledger.jsonl", "releases.jsonl", "rejects.jsonl")
-"""In the order in which they are put in place: no release appears before its ledger."""
+"""The outputs, in the order they are put in place: no release appears before its ledger."""
 DIGEST_BYTES = 32
 
 
 class ReplayFolderError(Exception):
     """A run may not continue in this folder; the message says why and what to do.
 
-    ``why`` is the message without options of the command, or "" if the message names none.
+    ``why`` is the message without the command's options, or "" if the message names none.
     """
 
     def __init__(self, message: str, why: str = "") -> None:
@@ -47,7 +47,7 @@ class Digest:
     """Keyed BLAKE2b over what decisions depend on: first the configuration, then the records in order."""
 
     def __init__(self, secret: bytes, context: Context) -> None:
-        """Take in default policies and configuration.
+        """Take in the default policies and the configuration.
 
         ``secret`` keys the hash, so that it reveals nothing about the input.
         """
@@ -87,7 +87,7 @@ class ReplayRun:
 
 
 class ReadInput(NamedTuple):
-    """An input that was read once: its digests, and the digest of the records that the latest run had."""
+    """An input that has been read once, with its digests and the digest of the records that the latest run had."""
 
     configuration: str
     digest: str
@@ -125,7 +125,7 @@ class ReplayFolder:
     @classmethod
     @contextmanager
     def claimed(cls, path: Path) -> Iterator[Self]:
-        """Create the folder if needed and keep other runs out; raises `ReplayFolderError`, `OSError`."""
+        """Create the folder if needed and keep other runs out; raises `ReplayFolderError` or `OSError`."""
         made = [each for each in (path, *path.parents) if not each.exists()]
         path.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -146,7 +146,7 @@ class ReplayFolder:
             os.close(descriptor)
 
     def _leave(self, made: list[Path]) -> None:
-        """Remove what a failed run put there: a key under which nothing was processed, and new folders."""
+        """Remove what a failed run put into the folder: a key under which nothing was processed, and new folders."""
         _beside(self.path / KEY_NAME).unlink(missing_ok=True)
         if self._own_key_is_new and not any((self.path / name).exists() for name in (RECORD_NAME, *OUTPUTS)):
             (self.path / KEY_NAME).unlink(missing_ok=True)
@@ -190,7 +190,7 @@ class ReplayFolder:
         return keyfile.load(path, epoch_ms)
 
     def spare_key(self, epoch_ms: int | None) -> KeyRing:
-        """Return a new key, which becomes the folder's in ``replaced``."""
+        """Return a new key, which becomes the folder's key in ``replaced``."""
         path = _beside(self.path / KEY_NAME)
         path.unlink(missing_ok=True)
         try:
@@ -225,7 +225,7 @@ class ReplayFolder:
 
     @contextmanager
     def writing(self) -> Iterator[dict[str, Any]]:
-        """Open the outputs beside their final places, by name; they stay there until ``settle``."""
+        """Open the outputs next to their final places, by name; they stay there until ``settle``."""
         files: dict[str, Any] = {}
         try:
             for name in OUTPUTS:
@@ -245,7 +245,7 @@ class ReplayFolder:
     def replaced(self, *, own_key: bool) -> int:
         """Move all old files to the first unused number and return it; a spare key becomes the folder's key.
 
-        A crash midway leaves either no old files, or files that still refuse a run without ``--replace``.
+        A crash midway leaves either no old files, or files for which a run without ``--replace`` is still refused.
         """
         names = (*OUTPUTS, KEY_NAME, RECORD_NAME)
         number = 1

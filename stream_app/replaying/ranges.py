@@ -18,19 +18,19 @@ _SUMMED: Final = frozenset({"sum", "mean"})
 class Ranges:
     """Counts clamped and substituted values of accepted rows.
 
-    PRIVACY: everything counted here comes from raw values. It is for the eyes of whoever has the input, and no output,
-    log, metric or report may hold it.
+    PRIVACY: everything counted here comes from raw values. It is only for people who have the input, and no output,
+    log, metric or report may contain it.
     """
 
     def __init__(self) -> None:
         self.values = 0
         """Values that were checked: readings, or the aggregate of a step's readings once it closes."""
         self.outside = 0
-        """How many of them are outside their policy's range."""
+        """The number of those outside their policy's range."""
         self.substituted = 0
-        """Rows whose value the policy's substitute replaces."""
+        """Rows whose value is replaced by the policy's substitute."""
         self.first_substituted: tuple[int, Policy] | None = None
-        """The number of the first such row in the input, from 0 on, and its policy."""
+        """The number of the first such row in the input, counted from 0, and its policy."""
         self._strict: dict[str, tuple[Policy, Item]] = {}
         self._open: dict[str, _Step] = {}
         self._of: dict[str, Counter[str]] = {}  # each series' values, and those beyond each end
@@ -55,7 +55,7 @@ class Ranges:
             step.add(float(value))
 
     def mostly_beyond(self, fewest: int) -> Iterator[tuple[str, str]]:
-        """Yield each series with most of at least ``fewest`` values beyond one end of the range, and the end."""
+        """Yield each series with at least ``fewest`` values, most of them beyond one end of the range, and that end."""
         for series, counts in self._of.items():
             for side in (BELOW, ABOVE, BOUNDS):
                 if counts[_ALL] >= fewest and 2 * counts[side] > counts[_ALL]:
@@ -96,7 +96,7 @@ def strict(policy: Policy) -> Item:
 
 
 def is_substituted(policy: Policy, item: Item, value: object) -> bool:
-    """Return whether a policy's substitute replaces a value; ``item`` is its kind without a substitute."""
+    """Return whether a policy's substitute replaces a value; ``item`` is the policy's kind without a substitute."""
     if policy.within is not None and policy.within.aggregate in _SUMMED:
         return policy.within.substitute is not None and not (is_number(value) and isfinite(value))
     return item_of(policy.kind).substitute is not None and item.quantise(Raw(value)) is None

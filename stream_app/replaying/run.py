@@ -27,7 +27,7 @@ from stream_app.setup.views import joint_faults
 from stream_app.words.amount import summed
 
 Records = Callable[[], Iterator[bytes]]
-"""Yields the input's records from the first, each time it is called; they are read at least twice."""
+"""Yields the input's records from the first one, each time it is called; they are read at least twice."""
 Watched = Callable[[Iterator[bytes], str], Iterable[bytes]]
 """Passes records on as they are read, and shows the progress; the text says what is done with them."""
 
@@ -36,11 +36,11 @@ SHARED_KEY: Final = (
     "publish only one run of these events under this key, here or in production: after a correction of values or "
     "policies, equal values have equal noise, so two runs show which values changed, and both budgets are spent"
 )
-"""For a key from the caller: two measurements of one value cost both their budgets."""
+"""The warning for a key from the caller: two measurements of one value cost both their budgets."""
 
 
 class RunRequest(NamedTuple):
-    """How to process events: settings, policies before theirs, a worker's key file unless it has its own."""
+    """How to process events: the settings, policies placed before theirs, and a worker's key file, if one is used."""
 
     settings: Settings
     policies: tuple[DefaultPolicy, ...] = ()
@@ -66,7 +66,7 @@ class RunResult(NamedTuple):
 
     @property
     def steps(self) -> int:
-        """How many steps were processed."""
+        """The number of steps that were processed."""
         return sum(self.totals[decision] for decision in ("perturbed", "approximated", "withheld"))
 
     @property
@@ -84,7 +84,7 @@ class RunResult(NamedTuple):
         return {**self.totals, **self.met.document(), **self.used.document()}
 
     def lines(self) -> Iterator[str]:
-        """Yield the result of the run: the largest loss first, the sum that no guarantee limits last."""
+        """Yield the result of the run, with the largest loss first and the sum that no guarantee limits last."""
         if self.used.sentence:
             yield self.used.sentence
         yield ", ".join(f"{count} {name}" for name, count in self.totals.items() if name != "spent_nano")
@@ -92,7 +92,7 @@ class RunResult(NamedTuple):
         yield summed(self.totals["spent_nano"], self.steps)
 
     def refusals(self) -> Iterator[str]:
-        """Yield how many records were rejected for each reason, its meaning and the remedy."""
+        """Yield how many records were rejected for each reason, with its meaning and the remedy."""
         for reason, count in self.rejected.items():
             yield f"{count} {reason}: {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}"
 
@@ -120,7 +120,7 @@ def replay(
 ) -> RunResult:
     """Process records into a claimed folder: everything is in place, or nothing is changed.
 
-    An exception from ``checked`` is passed on, and nothing is changed either.
+    An exception from ``checked`` is passed on, and then nothing is changed either.
 
     Raises:
         InvalidSettingsError: with every fault of policies and settings.
@@ -280,7 +280,7 @@ def _left_open(steps: int) -> Iterator[str]:
 
 
 def _mixed(keys: KeyRing, found: dict[str, Any]) -> dict[str, Any]:
-    """Return a record with its seed mixed with the key, so that no two runs draw the same from a seed."""
+    """Return a record with its seed mixed with the key, so that no two runs draw the same values from a seed."""
     match wire.record_of(found):
         case Watermark(seed=bytes() as seed) | Intrusion(seed=seed):
             return {**found, "seed": keys.mixed(seed).hex()}

@@ -146,12 +146,12 @@ class BrokerSettings(BaseSettings):
         return value
 
     def password(self) -> str | None:
-        """Return the SASL password, read from its file if one is configured, without a final line break."""
+        """Return the SASL password, without a final line break if it is read from a configured file."""
         if self.sasl_password_file is not None:
             return self.sasl_password_file.read_text().rstrip("\r\n")
         return None if self.sasl_password is None else self.sasl_password.get_secret_value()
 
 
 def load_certificate(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
-    """Load a TLS client certificate; raises `ssl.SSLError` unless the files are a pair and unencrypted."""
+    """Load a TLS client certificate; raise `ssl.SSLError` if the files are not a pair or are encrypted."""
     context.load_cert_chain(certificate, key, password=bytes)  # otherwise an encrypted key causes a prompt

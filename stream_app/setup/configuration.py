@@ -29,7 +29,7 @@ NO_LIFETIME = (
 
 
 def context_of(settings: Settings, keys: KeyRing, partition_of: Callable[[bytes], int] | None = None) -> Context:
-    """Return the context for settings and keys; raises `InvalidSettingsError` with every fault in them."""
+    """Return the context for settings and keys; raise an `InvalidSettingsError` that lists every fault in them."""
     problems: list[Problem] = []
     defaults: tuple[DefaultPolicy, ...] = ()
     correlations: Mapping[str, Envelope] = {}
@@ -93,7 +93,7 @@ def limits_of(settings: Settings) -> Limits:
 
 
 def default_policies(settings: Settings) -> tuple[DefaultPolicy, ...]:
-    """Return the default policies of the settings, then those of ``policies_file``, in order."""
+    """Return the default policies in the settings, then those in ``policies_file``, in order."""
     found = [WrittenPolicy(f"policies.{nth}.", table) for nth, table in enumerate(settings.policies)]
     if settings.policies_file is not None:
         found += _lines(settings.policies_file)
@@ -106,7 +106,7 @@ def policies_in(path: Path, limits: Limits = Limits()) -> tuple[DefaultPolicy, .
 
 
 class WrittenPolicy(NamedTuple):
-    """A default policy as written, its place in settings or file, and the folder of the files it names."""
+    """A default policy as written, with its place in settings or a file, and the folder of the files it names."""
 
     place: str  # prefix of field names in messages: a table of the settings or a line of a file
     document: Any
@@ -115,7 +115,7 @@ class WrittenPolicy(NamedTuple):
 
 
 def policies_from(found: Iterable[WrittenPolicy], limits: Limits) -> tuple[DefaultPolicy, ...]:
-    """Return the default policies from their written form; `InvalidSettingsError` lists every fault."""
+    """Return the default policies from their written form; raise an `InvalidSettingsError` listing every fault."""
     problems: list[Problem] = []
     policies: list[DefaultPolicy] = []
     places: list[str] = []
@@ -161,7 +161,7 @@ def _over(default: DefaultPolicy, limits: Limits) -> Iterator[str]:
 
 
 def above_cap(policy: Policy, limits: Limits) -> Iterator[str]:
-    """Yield a fault if a series under this policy may use more than the limit of a new person."""
+    """Yield a fault if a series under this policy may use more than the limit for a new person."""
     if limits.member_nano is None:
         return
     cap = f"the limit of a new person, which is {limits.member_nano / NANO:g} (member_epsilon)"

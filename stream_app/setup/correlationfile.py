@@ -1,4 +1,4 @@
-"""Correlation files: the only reader of JSON transition matrices, from `correlate` or written by hand."""
+"""Correlation files: the only reader of transition matrices in JSON, from `correlate` or written by hand."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ _LONGEST_INTEGER = 18  # digits that fit 64 bits; longer numbers are read as dou
 
 
 class CorrelationFileError(Exception):
-    """Raised for a file without a valid correlation; the message names file, matrix, row and remedy."""
+    """Raised for a file without a valid correlation; the message names the file, matrix, row and remedy."""
 
     def __init__(self, path: Path, problem: str) -> None:
         self.path, self.problem = path, problem
@@ -35,9 +35,9 @@ def load(path: Path) -> Correlation:
 def adversary_of(
     file: Path | None, name: str | None, correlations: Callable[[], Mapping[str, Path]]
 ) -> tuple[Adversary | None, str]:
-    """Return the adversary for a file's correlation, else for a policy's, or why there is none.
+    """Return the adversary for a file's correlation or, without a file, for a policy's; or say why there is none.
 
-    ``correlations`` maps names to the configured files. Raises what `load` raises.
+    ``correlations`` maps names to the configured files. Raises the same errors as `load`.
     """
     if file is None and name is not None:
         file = correlations().get(name)

@@ -1,7 +1,7 @@
 """Key files: the only place where a noise key is stored, readable only by its owner.
 
-A file contains the random fingerprint that ledger entries name (it survives ratchet and erasure) and the secret of its
-first epoch. The secrets of earlier epochs cannot be derived from it.
+A file contains the secret of its first epoch, and the random fingerprint that ledger entries name, which survives
+ratcheting and erasure. The secrets of earlier epochs cannot be derived from it.
 """
 
 import fcntl
@@ -25,7 +25,7 @@ OWNER_ONLY = 0o600
 
 
 class KeyFileError(Exception):
-    """Raised for an unusable key file; gives `path` and `problem` with remedy, never the file's content."""
+    """Raised for an unusable key file; gives `path` and `problem` with the remedy, never the file's content."""
 
     def __init__(self, path: Path, problem: str) -> None:
         self.path = path
@@ -34,20 +34,20 @@ class KeyFileError(Exception):
 
 
 def fresh_secret() -> bytes:
-    """Return 32 unsaved random bytes, to seed a watermark or hide contributors' names in memory."""
+    """Return 32 random bytes that are stored nowhere, to seed a watermark or hide contributors' names in memory."""
     _forbid_core_dumps()
     return secrets.token_bytes(SECRET_BYTES)
 
 
 def create(path: Path) -> KeyRing:
-    """Write a new key with mode 0600; raises `KeyFileError` if the path exists: no key is overwritten."""
+    """Write a new key with mode 0600; raise `KeyFileError` if the path exists, so that no key is overwritten."""
     ring = KeyRing(secrets.token_hex(FINGERPRINT_BYTES), 0, fresh_secret())
     write_private(path, _encode(ring))
     return ring
 
 
 def load(path: Path, epoch_ms: int | None = None) -> KeyRing:
-    """Return the key in a file; ``epoch_ms`` is the configured epoch length (None: a single epoch).
+    """Return the key in a file; ``epoch_ms`` is the configured epoch length, or None for a single epoch.
 
     Raises `KeyFileError` if the file is missing, readable by others, or not a valid key.
     """
@@ -77,7 +77,7 @@ def held(path: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class HeldKey:
-    """A key file locked against erasure, though workers may use it; ``looked_at`` creates instances."""
+    """A key file that is locked against erasure but that workers may use; ``looked_at`` creates instances."""
 
     path: Path
     ring: KeyRing
@@ -101,7 +101,7 @@ class ClaimedKey(HeldKey):
     _file: BinaryIO = field(repr=False)
 
     def erase_before(self, epoch: int) -> KeyRing:
-        """Destroy the keys of all epochs before ``epoch``; the file then contains that epoch's key.
+        """Destroy the keys of all epochs before ``epoch``; the file then contains the key of ``epoch``.
 
         The new file replaces the old one as a whole. The operator is responsible for copies, backups and flash blocks
         outside this file.
@@ -125,7 +125,7 @@ class ClaimedKey(HeldKey):
 
 @contextmanager
 def looked_at(path: Path, epoch_ms: int) -> Iterator[HeldKey]:
-    """Lock a key file, shared with workers, to see what an erasure would leave; raises `KeyFileError`."""
+    """Lock a key file, sharing it with workers, to see what an erasure would leave; raises `KeyFileError`."""
     with held(path):
         yield HeldKey(path, load(path, epoch_ms))
 
@@ -150,7 +150,7 @@ def _real(path: Path) -> Path:
 
 @contextmanager
 def _locked(path: Path, operation: int, refusal: str) -> Iterator[BinaryIO]:
-    """Lock the file at ``path``; reopen it if another file replaced it in the meantime."""
+    """Lock the file at ``path``, reopening it if another file has replaced it in the meantime."""
     while True:
         try:
             file = path.open("r+b" if operation == fcntl.LOCK_EX else "rb")

@@ -1,6 +1,6 @@
 """Settings from one TOML file and the environment, which takes precedence; all errors are reported.
 
-The environment variable of a field is ``LANDMARK_STREAM_<FIELD>``; tables and lists are JSON there.
+The environment variable for a field is ``LANDMARK_STREAM_<FIELD>``; in it, tables and lists are written as JSON.
 """
 
 import json
@@ -150,7 +150,7 @@ class Settings(BrokerSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Give the environment precedence over the arguments, which contain the file's content."""
+        """Give the environment precedence over the arguments, which hold the content of the file."""
         return env_settings, init_settings
 
     @classmethod
@@ -193,7 +193,7 @@ class Settings(BrokerSettings):
         }
 
     def shown(self) -> dict[str, Any]:
-        """Return the settings in force as JSON values; passwords and landmarks hidden by dummies are masked."""
+        """Return the settings in force as JSON values, masking passwords and any landmarks hidden by dummies."""
         document = self.model_dump(mode="json")
         document["policies"] = [_without_hidden(policy) for policy in document["policies"]]
         return document

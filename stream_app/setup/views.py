@@ -10,7 +10,7 @@ from stream_app.deciding.views.agreement import protected_by, takes_part
 
 NAME: Final = re.compile("[a-z0-9-]{1,40}", re.ASCII)
 MOST_VIEWS: Final = 16
-"""The maximum number of views of one series; each reading writes as many rows."""
+"""The maximum number of views of one series; each reading writes a row for each view."""
 
 
 def name_fault(name: object) -> str | None:
@@ -21,7 +21,7 @@ def name_fault(name: object) -> str | None:
 
 
 def view_faults(default: DefaultPolicy, limits: Limits) -> Iterator[tuple[str, str]]:
-    """Yield each field that a view's default policy may not have, with the reason."""
+    """Yield each field that a view's default policy must not have, with the reason."""
     policy = default.policy
     if limits.member_separator is None or limits.member_nano is None:
         yield "view", "views share one budget: set member_separator and member_epsilon in the configuration"
@@ -36,7 +36,7 @@ def view_faults(default: DefaultPolicy, limits: Limits) -> Iterator[tuple[str, s
 
 
 def joint_faults(defaults: Sequence[DefaultPolicy]) -> Iterator[tuple[int, str, str]]:
-    """Yield each view policy's index and the field that conflicts with another policy, with the reason."""
+    """Yield the index of each view policy that conflicts with another policy, the field, and the reason."""
     for number, view in enumerate(defaults):
         if not view.view:
             continue
@@ -74,7 +74,7 @@ def _covers(glob: str, other: str) -> bool:
 
 
 def _may_meet(glob: str, other: str) -> bool:
-    """Return whether some name may match both globs; none can if their beginnings or endings differ."""
+    """Return whether a name may match both globs; no name can if their beginnings or endings differ."""
     heads = [re.split(r"[*?[]", each, maxsplit=1)[0] for each in (glob, other)]
     tails = [re.split(r"[*?\]]", each)[-1] for each in (glob, other)]
     starts = heads[0].startswith(heads[1]) or heads[1].startswith(heads[0])

@@ -14,18 +14,18 @@ def amount(nano: int) -> str:
 
 
 def of_limit(used_nano: int, limit_nano: int) -> str:
-    """Return how much of a limit is used, both in nano-epsilon, such as "0.7 of 1.0"."""
+    """Return how much of a limit is used, such as "0.7 of 1.0"; both are given in nano-epsilon."""
     return f"{amount(used_nano)} of {amount(limit_nano)}"
 
 
 def largest_loss(used_nano: int, epsilon_nano: int, least: str = "", whose: str = "") -> str:
     """Return the largest loss so far and its limit, such as "largest loss so far: 0.7 (limit 1.0)".
 
-    ``used_nano`` is the largest loss that the guarantee limits: over all steps t, what the landmarks and t spent
-    together; with windows, what the landmarks and the costliest window spent; at level event, what the costliest step
-    spent; at level user, what all steps spent. It is never a sum over steps that no guarantee limits. ``epsilon_nano``
-    is the epsilon of the policy version. Both are in nano-epsilon. ``least`` is put before the loss, ``whose`` after
-    its limit.
+    ``used_nano`` is the largest loss that the guarantee limits: the maximum over all steps t of what the landmarks and
+    t spent together; with windows, what the landmarks and the costliest window spent; at level event, what the
+    costliest step spent; at level user, what all steps spent. It is never a sum over steps that no guarantee limits.
+    ``epsilon_nano`` is the epsilon of the policy version. Both are in nano-epsilon. ``least`` is put before the loss,
+    and ``whose`` after its limit.
     """
     return f"largest loss so far: {least}{amount(used_nano)} (limit {amount(epsilon_nano)}{whose})"
 
@@ -53,13 +53,13 @@ class UsedBudget(NamedTuple):
     def worse(self, than: "UsedBudget") -> bool:
         """Return whether a larger share of the limit was used, or the same share of a larger limit.
 
-        If both are equal, the first name counts, so every order of reading a ledger gives the same result.
+        If both are equal, the name that sorts first counts, so every order of reading a ledger gives the same result.
         """
         mine, other = (self.used_nano, self.epsilon_nano), (than.used_nano, than.epsilon_nano)
         return worse(*mine, *other) or (mine == other and self[:2] < than[:2])
 
     def sentence(self, series: int, *, versions: bool, least: str = "") -> str:
-        """Return it in words, as the largest share of ``series`` series; ``versions``: any had several."""
+        """Return the budget in words, as the largest share of ``series`` series; ``versions``: some had several."""
         whose = f"{quoted(self.series)}, policy {self.policy}" if versions else quoted(self.series)
         most = f"; the largest share of {series:,} series" if series > 1 else ""
         return largest_loss(self.used_nano, self.epsilon_nano, least, f"; {whose}{most}")
@@ -73,7 +73,7 @@ def quoted(series: str) -> str:
 def summed(nano: int, steps: int) -> str:
     """Return the sum of all measurements, in nano-epsilon, over ``steps`` processed steps of any series.
 
-    It bounds the loss if all steps of all series may differ, which no policy limits.
+    This sum, which no policy limits, bounds the loss if all steps of all series may differ.
     """
     over = "1 step" if steps == 1 else f"all {steps:,} steps"
     return f"sum over {over}: {amount(nano)} (no guarantee limits this sum)"

@@ -1,7 +1,8 @@
 """Epsilon as odds: the most that a reader of the releases may come to believe.
 
-Histories that differ as the guarantee says change the odds of any two of them by at most e^epsilon, whatever is
-published. A claim is true for some of them and not for the others, so its odds do not change by more either.
+For histories that differ as the guarantee says, the odds between any two of them change by at most a factor of
+e^epsilon, whatever is published. A claim is true for some of them and not for the others, so its odds do not change by
+more either.
 """
 
 from math import exp, floor, log10
@@ -10,18 +11,18 @@ from typing import Final
 from stream_app.words.amount import NANO
 
 PRIOR: Final = 0.1
-"""How likely a claim is thought to be before anything is published, in texts for people."""
+"""The probability that texts for people assume for a claim before anything is published."""
 _NEARLY: Final = 99.0  # percent: above it, the distance from 100 is rounded, so nothing is called certain
 _LEAST: Final = 1e-4  # percent: a smaller distance from 100 is not written out
 
 
 def most_likely(prior: float, epsilon_nano: int) -> float:
-    """Return the largest probability that a claim held with ``prior`` can reach: p e^E / (1 - p + p e^E)."""
+    """Return the largest probability that a claim with probability ``prior`` can reach: p e^E / (1 - p + p e^E)."""
     return prior / (prior + (1 - prior) * exp(-epsilon_nano / NANO))
 
 
 def percent(epsilon_nano: int, prior: float = PRIOR) -> str:
-    """Return `most_likely` in percent: whole, or above 99 with enough digits to differ from 100."""
+    """Return `most_likely` in percent, as a whole number; above 99, with enough digits to differ from 100."""
     rest = (1 - prior) * exp(-epsilon_nano / NANO)
     missing = 100 * rest / (prior + rest)
     if 100 - missing <= _NEARLY:
@@ -41,5 +42,5 @@ def in_odds(epsilon_nano: int) -> str:
 
 
 def odds_document(epsilon_nano: int) -> dict[str, float]:
-    """Return the odds for programs: the probability of the claim before, and its maximum afterwards."""
+    """Return the odds for programs: the probability of a claim before publication, and its maximum afterwards."""
     return {"prior": PRIOR, "at_most": most_likely(PRIOR, epsilon_nano)}

@@ -1,7 +1,7 @@
 """A policy in words: one paragraph that says what it guarantees, what it does not, and for how long.
 
-It is written from the parameters of a policy record. The ledger has them too, so `check` and the audit say the same.
-Every sentence follows docs/guarantee.md.
+It is written from the parameters of a policy record. The ledger contains them too, so `check` and the audit say the
+same. Every sentence follows docs/guarantee.md.
 """
 
 from collections.abc import Iterator
@@ -16,21 +16,21 @@ from stream_app.words.unit import Parameters, Unit, in_figures, of_units, protec
 
 _GLOB: Final = frozenset("*?[")
 LARGEST_FACTOR: Final = 6_900_000_000
-"""Up to this epsilon (in nano-epsilon) the factor is below 1,000 and written out.
+"""The largest epsilon, in nano-epsilon, whose factor is written out; that factor is below 1,000.
 
-Nobody reads a larger one.
+Nobody reads larger factors.
 """
 
 DRAWN: Final = "drawn"  # the landmarks include dummies, drawn by an unknown method
 
 
 class Circumstances(NamedTuple):
-    """What the paragraph says beyond the policy's parameters, from the settings or the ledger."""
+    """Facts for the paragraph beyond the policy's parameters, from the settings or the ledger."""
 
     lifetime_nano: int | None = None
     """The limit of all versions of the series together.
 
-    None: the policy's, or else the first version's epsilon.
+    None means the policy's limit or, without one, the first version's epsilon.
     """
     cap_nano: int | None = None  # the limit of all series of a person together; None: no limit is known
     landmarks: int | None = None  # landmark steps now, registered ones included; None: those of the parameters
@@ -109,7 +109,7 @@ def _whose(series: str) -> str:
 
 
 def where(parameters: Parameters, unit: Unit, known: Circumstances) -> str:
-    """Return in words at which steps neighbours may differ."""
+    """Describe the steps at which neighbours may differ."""
     protection = parameters["protection"]
     window = protection.get("window") or 1
     row = f"at one {unit.name}" if window == 1 else f"at any {unit.many(window)} in a row"
@@ -150,7 +150,7 @@ def landmark_steps(parameters: Parameters) -> int:
 
 
 def how_far(parameters: Parameters, unit: Unit) -> str:
-    """Return how far neighbours may differ at such a step; "" for any two values."""
+    """Return how far neighbours may differ at such a step, or "" if any two values are neighbours."""
     value, collect = parameters["value"], parameters.get("collect")
     if collect:
         who = (
@@ -174,12 +174,12 @@ def how_far(parameters: Parameters, unit: Unit) -> str:
 
 
 def changes(parameters: Parameters) -> int:
-    """Return how often neighbours differ if one contributor sends another item: twice under add-remove."""
+    """Return how many times neighbours differ if a contributor sends a different item: twice under add-remove."""
     return 2 if (parameters.get("collect") or {}).get("neighbours") == "add-remove" else 1
 
 
 def beyond(parameters: Parameters, unit: Unit) -> Iterator[str]:
-    """Yield what the guarantee becomes for histories that differ at more steps."""
+    """Yield what the guarantee becomes for histories that differ at additional steps."""
     protection = parameters["protection"]
     match protection["level"]:
         case "event":
@@ -194,7 +194,7 @@ def beyond(parameters: Parameters, unit: Unit) -> Iterator[str]:
 
 
 def leaves_out_landmarks(parameters: Parameters) -> bool:
-    """Return whether the scheme has no share for landmarks; false with units, which other words cover."""
+    """Return whether the scheme gives landmarks no share; false with units, which other words cover."""
     scheme = parameters["scheme"]
     nothing = scheme["name"] == "skip" or (scheme["name"] == "balanced" and scheme.get("regular_share") == 1)
     return nothing and not parameters["protection"].get("unit")
@@ -217,7 +217,7 @@ def _later_landmarks(parameters: Parameters, known: Circumstances) -> Iterator[s
 
 
 def blurred(parameters: Parameters, known: Circumstances) -> Iterator[str]:
-    """Yield what dummies are worth; nothing if there are none."""
+    """Yield what dummies achieve; yield nothing if there are none."""
     method = parameters["dummies"]["method"] if parameters.get("dummies") else known.dummies
     if method:
         yield "Dummies obscure which landmarks are true. This is not differential privacy for their positions."

@@ -11,7 +11,7 @@ _NAMES: Final = {"d": "day", "h": "hour", "min": "minute", "s": "second", "ms": 
 
 
 class Unit(NamedTuple):
-    """The name of a step: an hour, or a step of 5 min."""
+    """The name of a step, such as "hour" or "step of 5 min"."""
 
     name: str
     plural: str
@@ -28,12 +28,12 @@ class Unit(NamedTuple):
         return cls(f"{noun} of {length}", f"{noun}s of {length}", f"a {noun} of {length}")
 
     def many(self, number: int) -> str:
-        """Return ``number`` of them in words."""
+        """Return ``number`` such steps in words."""
         return f"{number:,} {self.name if number == 1 else self.plural}"
 
 
 def protected(parameters: Parameters) -> Unit:
-    """Return what one event of a policy is: a step, or a unit of one."""
+    """Return the name of one event of a policy: a step, or a unit of a step."""
     protection = parameters["protection"]
     if protection.get("unit"):
         return Unit.of(protection["unit"], "unit")
@@ -82,5 +82,5 @@ def resemblance(unit: Unit) -> str:
 
 
 def in_figures(number: float) -> str:
-    """Return a number as people write it, without a fraction of 0."""
+    """Return a number as people write it, omitting a fraction of 0."""
     return f"{number:,}".removesuffix(".0")

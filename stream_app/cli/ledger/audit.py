@@ -1,6 +1,6 @@
 """``audit``: check a ledger with a second implementation of its arithmetic; line 1 is the verdict.
 
-For its page, its picture and the losses of series, it reads the ledger a second time.
+To write its page and its picture, and to compute the losses of series, it reads the ledger a second time.
 """
 
 import argparse
@@ -169,7 +169,7 @@ def _following(
 
 
 def _question(arguments: argparse.Namespace) -> "AccountingQuestion | None":
-    """Return the questions that need more than the ledger's sums, or None; raise `UsageError` if invalid."""
+    """Return the questions that the ledger's sums cannot answer, or None; raise `UsageError` if invalid."""
     if arguments.html is not None or arguments.picture is not None:
         with drawing(OPTIONS):
             prepare()
@@ -185,7 +185,7 @@ def _question(arguments: argparse.Namespace) -> "AccountingQuestion | None":
 
 
 def _look(arguments: argparse.Namespace, auditor: Auditor, source: "FileSource | TopicSource") -> SecondLook:
-    """Read the ledger a second time; raise `UsageError` for series that are not in it."""
+    """Read the ledger a second time; raise `UsageError` for requested series that are not in it."""
     losses = list(auditor.losses())
     chosen: Sequence[str] = arguments.series or [
         loss.series for loss in nlargest(DRAWN, losses, key=lambda loss: loss.total_nano)
@@ -251,7 +251,7 @@ def _dates(curves: Sequence[Curve]) -> str:
 
 
 def _origin(arguments: argparse.Namespace, source: "FileSource | TopicSource") -> str:
-    """Return what was audited and by which version; it omits the date, so equal ledgers give equal bytes."""
+    """Return what was audited, and by which version; the date is omitted, so equal ledgers give equal bytes."""
     ledger = f"ledger {arguments.ledger}" if source.topic is None else f"topic {source.topic}"
     releases = "" if arguments.releases is None else f", releases {arguments.releases}"
     return f"Audit of the {ledger}{releases}, by landmark-stream {__version__}"

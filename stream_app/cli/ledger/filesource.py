@@ -23,7 +23,7 @@ LARGEST = Decimal(sys.float_info.max)  # far above any configurable lifetime, so
 
 
 def add_lifetime(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--lifetime``."""
+    """Add ``--lifetime``."""
     lifetime_help = (
         "limit on a series' loss over all its policy versions (default: lifetime_epsilon of the configuration; if "
         "that is not set, each series' first epsilon)"
@@ -38,7 +38,7 @@ def add_config(parser: argparse.ArgumentParser) -> None:
 
 
 def settings_of(arguments: argparse.Namespace) -> "Settings | None":
-    """Return the settings, or None for a ledger in a file without ``--config``."""
+    """Return the settings, or None if the ledger is a file and there is no ``--config``."""
     if arguments.ledger is not None and arguments.config is None:
         return None
     # Importing the settings and a Kafka client takes seconds, and reading files needs neither.
@@ -48,7 +48,7 @@ def settings_of(arguments: argparse.Namespace) -> "Settings | None":
 
 
 def lifetime_of(arguments: argparse.Namespace, settings: "Settings | None") -> int | None:
-    """Return the lifetime in nano-epsilon; None means the first epsilon of each series."""
+    """Return the lifetime in nano-epsilon, or None, which stands for the first epsilon of each series."""
     given: int | None = arguments.lifetime
     if given is not None or settings is None or settings.lifetime_epsilon is None:
         return given
@@ -74,7 +74,7 @@ def reads_twice(arguments: argparse.Namespace) -> bool:
 
 @contextmanager
 def reading(ledger: Path, asked: str = "") -> Iterator[None]:
-    """Raise `UsageError` for aborted entries and unreadable files, naming the option in ``asked``."""
+    """Turn errors about aborted entries and unreadable files into `UsageError`, with the option in ``asked``."""
     with mendable(UncommittedError, by=f"--ledger {ledger}: "), readable(asked):
         yield
 
@@ -97,7 +97,7 @@ class FileSource:
         self.has_releases = arguments.releases is not None
 
     def read(self, auditor: Auditor) -> None:
-        """Pass all records to an auditor. A missing partner is a finding, because the files are complete."""
+        """Pass all records to an auditor. A missing partner record is a finding, because the files are complete."""
         ledger = self._arguments.ledger
         feed_head_files(self._arguments, auditor)
         with reading(ledger), progress("audit") as shown:

@@ -43,7 +43,7 @@ def add_head_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def trusted_keys(arguments: argparse.Namespace) -> PublicKeys | None:
-    """Return the keys that verify the checkpoints, or None without ``--heads``.
+    """Return the keys that verify the checkpoints, or None if ``--heads`` is not given.
 
     Raises `UsageError` for invalid options.
     """
@@ -64,7 +64,7 @@ def _keys(paths: list[Path]) -> PublicKeys:
 
 
 def feed_head_files(arguments: argparse.Namespace, auditor: Auditor) -> None:
-    """Read the witness file, then the checkpoints, so that the witness is never newer than they are."""
+    """Read the witness file before the checkpoints, so that the witness is never newer than they are."""
     if auditor.heads is None:
         return
     with readable():

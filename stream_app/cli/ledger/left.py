@@ -1,4 +1,4 @@
-"""``left``: print the remaining budget of each series as records for starting over in other topics."""
+"""``left``: print the remaining budget of each series, as records for starting again in other topics."""
 
 import argparse
 import asyncio
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the records; return 0, or 1 if a series needs a decision by the operator.
+    """Print the records; return 0, or 1 if the operator must make a decision about a series.
 
     Raises `UsageError` for unsuitable ledgers.
     """

@@ -25,7 +25,7 @@ from stream_app.setup import correlationfile
 
 
 class AccountingQuestion(NamedTuple):
-    """The requested correlations and compositions, read and checked before the ledger is read."""
+    """The requested correlations and compositions, which are read and checked before the ledger is read."""
 
     known: Mapping[str, tuple[Adversary, str]]
     """Adversaries and their files, by the correlation that a policy names; "" applies to all other series."""

@@ -1,4 +1,4 @@
-"""``standing SERIES or MEMBER``: report the budget guaranteed, used, reserved and remaining.
+"""``standing SERIES or MEMBER``: report the guaranteed, used, reserved and remaining budget.
 
 It needs only the ledger.
 """
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace, settings: "Settings | None") -> int:
-    """Print all persons, largest reserved share first; return 1 if the audit has findings."""
+    """Print all persons, starting with the largest reserved share; return 1 if the audit has findings."""
     auditor = Auditor(lifetime_nano=lifetime_of(arguments, settings))
     _read(arguments, settings, auditor.entries)
     report = auditor.finish()

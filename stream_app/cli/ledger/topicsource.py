@@ -46,7 +46,7 @@ class TopicSource:
     """The topics of the ledger and, if requested, of releases and signed checkpoints."""
 
     def __init__(self, arguments: argparse.Namespace, settings: Settings) -> None:
-        """Select the topics of the settings that the arguments ask for."""
+        """Select the topics in the settings that the arguments ask for."""
         if arguments.releases is not None:
             raise UsageError("--releases FILE: add --ledger FILE; without files, both topics are read")
         self._arguments = arguments
@@ -65,7 +65,7 @@ class TopicSource:
             return asyncio.run(read_topics(auditor, self._client, self.topic, self._releases, shown))
 
     def follow(self, auditor: Auditor, stop: asyncio.Event, seen: Progress) -> Coroutine[None, None, Waiting]:
-        """Pass all records to an auditor as they are committed, until `stop` is set; return as `read` does."""
+        """Pass all records to an auditor as they are committed, until `stop` is set; return the same as `read`."""
         feed_head_files(self._arguments, auditor)
         heads = f"{self._settings.prefix}.heads" if self._arguments.heads is True else None
         return follow_topics(auditor, self._client, FollowedTopics(self.topic, self._releases, heads), stop, seen)
@@ -79,7 +79,7 @@ class Following:
     """An audit that runs until SIGINT or SIGTERM; a second signal ends it without a report."""
 
     def __init__(self, source: TopicSource, settings: Settings, port: int) -> None:
-        """Configure logs like a worker's; the page, metrics and health checks are served during `run`."""
+        """Configure logging as in a worker; `run` serves the page, the metrics and the health checks."""
         configure_logs(settings.log_level, settings.log_format)
         self._source = source
         self._settings = settings
@@ -115,7 +115,7 @@ class Following:
             logger.warning("another noise key: %s  %s after %s", place, made.key, made.before)
 
     def run(self, auditor: Auditor) -> Waiting:
-        """Follow until a signal; return the steps to check for a missing partner. Raises `UsageError`."""
+        """Follow the topics until a signal; return the steps to check for a missing partner. Raises `UsageError`."""
         try:
             with reaching(self._settings):
                 return asyncio.run(self._run(auditor))

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check; return 0 if there are no errors, or 2 after printing every error."""
+    """Run the check; return 0 if there are no errors, or 2 after printing every error."""
     file: Path | None = arguments.file
     if file is not None and file.suffix != ".toml":
         found = _policies(file, arguments.config)

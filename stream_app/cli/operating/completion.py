@@ -10,7 +10,7 @@ from stream_app.cli import COMMANDS, parser_of
 
 SHELLS = ("bash", "zsh", "fish")
 FOLDERS = {"--out", "--folder", "--jars"}
-"""Options that name folders, unless their placeholder says otherwise; all other paths name files."""
+"""Options that name folders unless their placeholder says otherwise; all other path options name files."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -111,7 +111,7 @@ def _demonstrate(arguments: argparse.Namespace, out: Console, series: tuple[Demo
 async def _send_and_wait(
     settings: Settings, series: tuple[DemoSeries, ...], wanted: int, out: Console, began: float
 ) -> tuple[int, float]:
-    """Send everything while counting answers; return their number and the seconds until the last one."""
+    """Send everything while counting answers; return the number of answers and the seconds until the last one."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     progress = Progress(*columns, console=out) if out.is_terminal else None
     names = TopicNames.of(settings.prefix, settings.application)
@@ -185,7 +185,7 @@ def _running_worker(folder: Path, out: Console) -> Iterator[Path]:
 
 
 def _clear(folder: Path) -> None:
-    """Create a folder, or empty it if an earlier demo made it; refuse any other folder with content."""
+    """Create a folder, or empty it if an earlier demo made it; refuse any other folder that is not empty."""
     if folder.exists() and any(folder.iterdir()):
         if not (folder / MARKER).exists():
             raise UsageError(f"{folder} contains files that no demo created; specify another folder with --folder")

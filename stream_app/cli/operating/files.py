@@ -15,11 +15,11 @@ IN_A_CHECKOUT = {
     "prometheus": "deploy/prometheus",
     "docs": "docs",
 }
-"""Folders of a checkout, by their names below share/landmark-stream in a wheel (pyproject.toml)."""
+"""Folders of a checkout, by the names that they have below share/landmark-stream in a wheel (pyproject.toml)."""
 
 
 def folder_of(name: str) -> Path:
-    """Return the path of a folder; raise `UsageError` if the installation lacks it."""
+    """Return the path of a folder; raise `UsageError` if the installation does not contain it."""
     checkout = Path(stream_app.__file__).parents[1] / IN_A_CHECKOUT[name]
     if checkout.is_dir():
         return checkout

@@ -1,4 +1,4 @@
-"""``keys new|list|public|erase``: create and show keys, erase old epochs; never print a secret."""
+"""``keys new|list|public|erase``: create and show keys, and erase old epochs; never print a secret."""
 
 import argparse
 import asyncio
@@ -28,7 +28,7 @@ from stream_app.setup.settings import InvalidSettingsError, Settings
 
 HELP = "destroy the keys of old epochs for good, once nothing in Kafka needs them"
 LAST_EPOCH = LAST_TIMESTAMP_MS // MINIMUM_EPOCH_MS
-"""Largest epoch of any event, even for the shortest epochs; larger whole numbers are timestamps."""
+"""The largest epoch of any event, even with the shortest epochs; larger whole numbers are timestamps."""
 
 
 def _add_erasing_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +57,7 @@ def _add_erasing_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def erase(arguments: argparse.Namespace) -> int:
-    """Erase old epochs and return 0, or print why not and return 1.
+    """Erase old epochs and return 0, or print the reason for refusing and return 1.
 
     Raises `KeyFileError` if a worker uses the file, and `UsageError`.
     """
@@ -137,7 +137,7 @@ def _dry_runs(settings: Settings, whole: Context, later: Context) -> list[DryRun
 
 
 def _strangers(context: Context, found: Sequence[DryRun]) -> Iterator[str]:
-    """Yield a message for each sign that the workers that use the key have another configuration."""
+    """Yield a message for each sign that the workers using the key have a different configuration."""
     rows = [one.row for one in found if one.row is not None]
     if not rows:
         return

@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Rebuild; return 0 once every named partition is complete."""
+    """Rebuild the rows; return 0 once every named partition is complete."""
     with mendable(InvalidSettingsError, KeyFileError):
         settings = Settings.load(arguments.config)
         context = load_context(settings)

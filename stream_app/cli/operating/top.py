@@ -122,7 +122,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show frames and return 0; raise `UsageError` if one frame is wanted and no endpoint answers."""
+    """Show frames and return 0; raise `UsageError` if a single frame is requested and no endpoint answers."""
     with mendable(ValueError, by="--url: "):
         endpoints = [Endpoint(url) for url in arguments.url or [_default(arguments)]]
     console = Console()

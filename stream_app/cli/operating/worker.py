@@ -42,7 +42,7 @@ _ROOM_BYTES = 1 << 20
 def claimed(folder: Path) -> Iterator[None]:
     """Create the folder if it is missing, and lock it until the process ends for any reason.
 
-    Raises `UsageError`.
+    Raises `UsageError` if that fails.
     """
 
     def unusable(found: str, remedy: str) -> UsageError:
@@ -121,7 +121,7 @@ def _worked(arguments: argparse.Namespace) -> int:
 
 
 def _rehearse(settings: Settings, context: Context, *, accept_new_key: bool) -> int:
-    """Report how a restart would affect each partition; other workers may run meanwhile."""
+    """Report how a restart would affect each partition; other workers may be running."""
 
     async def tell() -> int:
         stopped = 0

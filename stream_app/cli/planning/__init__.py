@@ -1,1 +1,1 @@
-"""Commands that help to choose a policy: cost, temporal loss, dummy landmarks, error."""
+"""Commands that help you choose a policy: cost, temporal loss, dummy landmarks, error."""

@@ -1,4 +1,4 @@
-"""``correlate``: create transition matrices from a data file, or of a given strength without data."""
+"""``correlate``: create transition matrices from a data file or, without data, with a given strength."""
 
 import argparse
 import os
@@ -39,13 +39,13 @@ CELL_METRES = 1_000.0
 LEAST_CELL_METRES = 0.001
 LONGEST_STEP_MS = 2**63 - 1
 DATA_OPTIONS = {"by": "quantiles", "cell": CELL_METRES, "key": None, "step": None, "smoothing": 0.0}
-"""Options for reading data, with their defaults; without data they are refused, not ignored."""
+"""Options for reading data, with their defaults; without data, these options are refused, not ignored."""
 WARNING = (
     "the matrices are exact statistics of the values in the file, without noise: they reveal information about the "
     "people in it. Protect the matrices like the data, learn from public data, or use --strength"
 )
 Sort = Literal["number", "location", "category"]
-"""Types of values from which states are made; counts supply the number of one key."""
+"""Types of values from which states are made; counts are reduced to the number for one key."""
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class SortedValues:
 
     sort: Sort | None = None
     series: "array[int]" = field(default_factory=lambda: array("q"), repr=False)
-    """Number of the series of each value, in order of first appearance."""
+    """The number of each value's series, assigned in order of first appearance."""
     timestamps_ms: "array[int]" = field(default_factory=lambda: array("q"), repr=False)
     numbers: "array[float]" = field(default_factory=lambda: array("d"), repr=False)
     """Numbers, or alternating latitudes and longitudes."""

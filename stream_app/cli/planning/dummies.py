@@ -45,7 +45,7 @@ ANY_VALUE: Final[dict[str, object]] = {
 }
 """The rest of a policy, which does not affect any draw."""
 MOST_LISTED: Final = 2_048
-"""Maximum steps for which JSON lists the options. Each lists its steps, so output grows quadratically."""
+"""Maximum number of steps for which JSON lists the options. Each lists its steps, so output grows quadratically."""
 MOST_ROWS: Final = 20
 STANDARD_INPUT: Final = Path("-")
 
@@ -120,7 +120,7 @@ def _keys(arguments: argparse.Namespace) -> KeyRing:
 
 
 def _asked(file: Path) -> DummiesRequest:
-    """Return the request in the input, parsed as in a policy; raise `UsageError` that lists every fault."""
+    """Return the request in the input, parsed as in a policy; raise a `UsageError` that lists every fault."""
     found = _read(file)
     unknown = [name for name in found if name not in MEMBERS]
     if unknown:

@@ -1,4 +1,4 @@
-"""Result of ``plan`` for one policy, and the table that shows it."""
+"""The result of ``plan`` for one policy, and the table that shows it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ class Plan(NamedTuple):
     outlooks: list[Outlook]
     crowds: list[Crowd]  # landmarks and noise; empty for levels without landmarks
     within: Mapping[str, Any] | None
-    """The epsilon that every event may spend under any scheme, for the requested bound."""
+    """The epsilon that each event may spend to meet the requested bound, under any scheme."""
     promise: str  # the policy's guarantee, as a paragraph
     note: str  # why no temporal loss is predicted; empty if predicted or not requested
 
@@ -47,17 +47,17 @@ class Plan(NamedTuple):
 
     @property
     def lifetime_nano(self) -> int:
-        """Maximum cost of all these versions together, in nano-epsilon."""
+        """Maximum total cost of all these versions, in nano-epsilon."""
         return self.versions * self.request.policy.epsilon_nano
 
     @property
     def ward(self) -> str | None:
-        """Description of what contributors are counted for; None if not requested or without contributors."""
+        """What the counts of contributors are for; None if not requested or if there are no contributors."""
         wanted = self.request.error
         return None if wanted is None else within_words(self.request.policy, float(wanted))
 
     def notes(self) -> Iterator[str]:
-        """Yield a note for whatever looks wrong or too noisy."""
+        """Yield a note for anything that looks wrong or too noisy."""
         yield from self.times.warnings()
         yield from noise_notes(self.times)
 
@@ -123,7 +123,7 @@ def _table(plan: Plan) -> Table:
 
 
 def _noise(crowds: Sequence[Crowd]) -> Table:
-    """Return a table of the noise scale by number of landmarks, for the policy's own scheme."""
+    """Return a table of the noise scale for each number of landmarks, under the policy's own scheme."""
     table = Table()
     table.add_column("landmarks", justify="right")
     for outlook in crowds[0].outlooks:
@@ -192,7 +192,7 @@ def _lines(plan: Plan) -> list[str]:
 
 
 def _price(plan: Plan) -> Iterator[str]:
-    """Yield the cost of publishing no landmark; yield nothing without landmarks or such a scheme."""
+    """Yield the cost of publishing no landmarks; yield nothing if there are no landmarks or no such scheme."""
     leaving = next((each for each in plan.outlooks if each.variant.leaves_out), None)
     if leaving is None or not leaving.landmark.steps:
         return

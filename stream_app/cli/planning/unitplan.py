@@ -35,7 +35,7 @@ def add_data(parser: argparse.ArgumentParser) -> None:
 
 
 def data_of(arguments: argparse.Namespace) -> Data | None:
-    """Return the readings by series from ``--data``, or None without it. Raises `UsageError`."""
+    """Return the readings by series from ``--data``, or None without that option. Raises `UsageError`."""
     if arguments.data is None:
         if any(getattr(arguments, name) is not None for name in ("mapping", *MEMBERS)):
             raise UsageError("--data: missing, although columns are specified; specify the file of events")
@@ -50,7 +50,7 @@ def data_of(arguments: argparse.Namespace) -> Data | None:
 
 
 def matching(times: PolicyTimes, data: Data | None) -> Data | None:
-    """Return the series that the policy's own name or glob matches."""
+    """Return the series in the data that match the policy's name or glob."""
     if data is None:
         return None
     return {
@@ -65,7 +65,7 @@ def planned(
     error: float | None = None,
     statistic: Planned | None = None,
 ) -> UnitPlan:
-    """Return the plan of a policy for units; raise `UsageError` if the policy or options do not allow one."""
+    """Return a policy's plan for units; raise `UsageError` if the policy or the options do not allow one."""
     try:
         found = unit_plan(times.policy, span, error, matching(times, data), statistic)
     except UnitsError as wrong:

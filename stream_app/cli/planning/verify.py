@@ -51,7 +51,7 @@ ABOVE = {
         "detected either, so this may be a fault; use more --runs"
     ),
 }
-"""Printed instead if a bound exceeds the declared loss, but without the confidence that BROKEN needs."""
+"""Printed instead if a bound exceeds the declared loss, but with less confidence than BROKEN requires."""
 
 
 class PolicyVerdict(NamedTuple):
@@ -89,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Verify each policy and return the worst exit code; raise `UsageError` if one cannot be verified."""
+    """Verify each policy and return the worst exit code; raise `UsageError` if a policy cannot be verified."""
     records = [document.content for document in policies_in(arguments.file)]
     check_picture(arguments.picture)
     _check_worker(arguments, records)
@@ -183,7 +183,7 @@ def _title(found: PolicyVerdict) -> str:
 
 
 def _kind(policy: Policy) -> str:
-    """Return the kind of the values, in the spelling of policies."""
+    """Return the kind of the values, spelled as in policies."""
     kind = policy.kind.item if isinstance(policy.kind, UnitStatistic) else policy.kind
     return type(kind).__name__.lower()
 

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Convert; return 0 once all events are printed.
+    """Convert the file; return 0 once all events are printed.
 
     Raises `UsageError` for a file that does not fit its mapping.
     """

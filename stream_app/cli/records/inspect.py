@@ -1,4 +1,4 @@
-"""``inspect``: describe a file, the gaps in its mapping, and the next command; process no record."""
+"""``inspect``: describe a file, the gaps in its mapping, and the next command, without processing any record."""
 
 import argparse
 import shlex
@@ -74,7 +74,7 @@ def _inspected(path: Path) -> Inspection:
 
 
 def _times(path: Path, mapping: FileMapping, found: Inspection) -> tuple[Times | None, bool]:
-    """Return the times of all rows (None if the mapping has no times), and whether the newest come first."""
+    """Return the times of all rows (None if the mapping has no times), and whether the newest row comes first."""
     values = mapping.value_columns or {"": found.values[0] if found.values else ""}
     if not mapping.timestamp_columns or "" in values.values():
         return None, False

@@ -1,4 +1,4 @@
-"""``landmarks SERIES``: register late landmarks in human-readable times, and await the answer."""
+"""``landmarks SERIES``: register late landmarks, given in human-readable times, and await the answer."""
 
 import argparse
 import sys
@@ -46,9 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Send the record and print its answer; return 0 if registered, 1 if refused, 3 without an answer.
+    """Send the record and print its answer; return 0 if it is registered, 1 if refused, 3 without an answer.
 
-    Raises `UsageError`, which names all faults.
+    Raises a `UsageError` that names all faults.
     """
     checked_wait(arguments.wait)
     with mendable(WrongTimesError, by="--zone: "):

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Send all policies, or none if one is invalid, and return 0.
 
-    With ``--wait`` return 1 if one is refused and 3 if one is unanswered.
+    With ``--wait``, return 1 if a policy is refused and 3 if one is unanswered.
     """
     documents = documents_in(arguments.file)
     found = _checked(arguments.file, documents)

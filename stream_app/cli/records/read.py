@@ -34,7 +34,7 @@ from stream_app.setup.settings import Settings
 
 TOPICS = ("events", "releases", "ledger", "rejects", "heads")
 BACKED_UP = ("events", "rejects")
-"""Topics that `resend` accepts; complete output ends with a line that says how much was processed."""
+"""Topics that `resend` accepts; complete output ends with a line that says how far the input was processed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -133,7 +133,7 @@ def _asked_for(arguments: argparse.Namespace, record: ConsumerRecord) -> bool:
 
 @contextmanager
 def _silence_told(arguments: argparse.Namespace, topic: str) -> Iterator[Callable[[], None]]:
-    """Print where to look if no record arrives in time; calling the yielded function prevents this."""
+    """Print where to look if no record arrives in time, unless the yielded function is called."""
     silence = asyncio.get_running_loop().call_later(QUIET_SECONDS, _tell_silence, topic)
     if not arguments.follow:
         silence.cancel()
@@ -148,7 +148,7 @@ QUIET_SECONDS: Final = 5
 
 
 def _tell_silence(topic: str) -> None:
-    """Print where to look for the cause while no record arrives."""
+    """Say that no record has arrived yet, and where to look for the cause."""
     where = "is a worker running (`landmark-stream top`), and what did it reject (`landmark-stream read rejects`)?"
     print(
         f"landmark-stream read: {topic} has no such record yet; waiting; {where}",
@@ -179,7 +179,7 @@ def _check_table(arguments: argparse.Namespace) -> None:
 
 
 async def _policies(settings: Settings, names: TopicNames) -> Policies:
-    """Return the public policies in the ledger, which identify landmark releases and give their error."""
+    """Return the public policies in the ledger, which show which releases are landmarks and what their error is."""
     found = Policies()
     async for record in records_of(settings, names.ledger):
         if not is_claim(record) and STEP not in (record.value or b""):
@@ -215,7 +215,7 @@ def _cell(found: object) -> object:
 
 
 class TableFormat(NamedTuple):
-    """A table writer and the optional package that it needs; without a package, it writes text."""
+    """A table writer and the optional package that it needs; a writer without a package writes text."""
 
     write: Callable[[Sequence[Mapping[str, Any]], Sequence[str], BinaryIO], None]
     package: str | None = None
@@ -226,7 +226,7 @@ FORMATS: Final = {"csv": TableFormat(_write_csv), "parquet": TableFormat(_write_
 
 
 def _is_backup(arguments: argparse.Namespace) -> bool:
-    """Return whether the whole of a topic that `resend` accepts is read."""
+    """Return whether the command reads the whole of a topic that `resend` accepts."""
     chosen = arguments.series is not None or arguments.since is not None or arguments.limit is not None
     chosen = chosen or arguments.begin == "end" or arguments.follow or arguments.uncommitted
     return arguments.topic in BACKED_UP and not chosen
@@ -235,7 +235,7 @@ def _is_backup(arguments: argparse.Namespace) -> bool:
 async def _ends(settings: Settings, names: TopicNames, topic: str) -> Mapping[int, int] | None:
     """Return how far the input was processed, or None if the output is not a complete backup.
 
-    Raises `LookupError` for a missing topic.
+    Raises `LookupError` if the topic is missing.
     """
     await assert_there(settings, topic)
     try:

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Replay; return 0 after processing records; raise `UsageError` for doubts that were not accepted."""
+    """Replay the file; return 0 after processing records; raise `UsageError` for doubts not accepted."""
     with mendable(InvalidSettingsError, keyfile.KeyFileError, ReplayFolderError):
         return _run(arguments)
 
@@ -107,7 +107,7 @@ def _told(arguments: argparse.Namespace, answered: RunResult, file: EventFile) -
 
 
 class _Watched:
-    """Shows the progress through a file: by bytes in the first reading, by records in later ones."""
+    """Shows the progress through a file: in bytes during the first reading, in records during later ones."""
 
     def __init__(self, file: EventFile) -> None:
         self._file, self._records = file, 0

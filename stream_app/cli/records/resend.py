@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Send; return 0 once every event is acknowledged; raise `UsageError` for files that may not be sent."""
+    """Send the events; return 0 once all are acknowledged; raise `UsageError` for files that may not be sent."""
     settings = settings_of(arguments)
     with mendable(BackupError), readable():
         found = ResentEvents(arguments.file, refused_in(arguments.rejects), _views(settings))
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _views(settings: Settings) -> Callable[[str], Iterable[str]]:
-    """Return a function that yields the ids of a series' views under the settings."""
+    """Return a function that yields the ids of the views that a series has under the settings."""
     defaults = default_policies(settings) if settings.policies or settings.policies_file else ()
     return Context(KeyRing("", 0, b""), defaults, limits_of(settings)).views_of
 

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Send all events and return 0 once each is acknowledged.
 
-    With ``--wait`` return 1 if one is refused and 3 if an answer is missing.
+    With ``--wait``, return 1 if an event is refused and 3 if an answer is missing.
     """
     if arguments.wait is not None:
         checked_wait(arguments.wait)
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _looked_at(
     arguments: argparse.Namespace, settings: Settings, defaults: Sequence[DefaultPolicy]
 ) -> Iterator[EventFile]:
-    """Yield the file after a check; raise `UsageError` for unaccepted doubts, before anything is sent.
+    """Check the file, then yield it; raise `UsageError` for unaccepted doubts, before anything is sent.
 
     The check needs memory for the series and for the counts of their open steps.
     """
@@ -81,7 +81,7 @@ def _looked_at(
 
 
 def _unruled(series: Sequence[str]) -> str:
-    """Return what happens to series without a policy that is known on this machine."""
+    """Describe what happens to series for which this machine knows no policy."""
     names = some_of([quoted(name) for name in series], "series")
     unless = (
         "a worker rejects their events (no-policy) unless a policy has already been sent; --wait waits for the "
@@ -91,7 +91,7 @@ def _unruled(series: Sequence[str]) -> str:
 
 
 def _defaults(settings: Settings) -> Sequence[DefaultPolicy]:
-    """Return this machine's default policies; none if unusable, because a sender does not need them."""
+    """Return this machine's default policies, or none if they are unusable, because a sender does not need them."""
     try:
         return default_policies(settings)
     except InvalidSettingsError:

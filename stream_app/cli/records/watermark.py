@@ -1,6 +1,6 @@
 """``watermark SERIES...``: end steps of collected data or of several readings, once or periodically.
 
-The time is this command's clock or the given time; a worker's clock never ends a step. Each record has a fresh seed,
+The time is given, or comes from this command's clock; a worker's clock never ends a step. Each record has a fresh seed,
 which is kept only in the record.
 """
 
@@ -83,7 +83,7 @@ def record(series: str, timestamp_ms: int, arguments: argparse.Namespace) -> byt
 
 
 def _times(arguments: argparse.Namespace) -> Iterator[int]:
-    """Yield the time of each round in milliseconds; later rounds do not catch up after a slow one."""
+    """Yield the time of each round in milliseconds; after a slow round, later ones do not catch up."""
     lag_ms = int(arguments.lag * 1000)
     if arguments.at is not None:
         given = milliseconds_of(arguments.at)

@@ -1,1 +1,1 @@
-"""Shared code of commands: options, settings, files of records and policies, progress bars."""
+"""Code shared by commands: options, settings, files of records and policies, progress bars."""

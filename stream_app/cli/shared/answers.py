@@ -1,4 +1,4 @@
-"""Sends records and, with ``--wait``, reports each worker's answer and the rule for each refusal."""
+"""Sends records and, with ``--wait``, reports each answer from a worker and the rule behind each refusal."""
 
 import argparse
 import asyncio
@@ -27,7 +27,7 @@ REFUSED, NO_ANSWER = 1, 3
 
 
 def add_wait(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--wait``."""
+    """Add ``--wait``."""
     wait_help = "wait up to this time for the worker's answer to each record, and print it"
     parser.add_argument("--wait", type=float, metavar="SECONDS", help=wait_help)
 
@@ -39,7 +39,7 @@ def checked_wait(seconds: float) -> None:
 
 
 def outcome_told(found: Outcome, seconds: float) -> Iterator[str]:
-    """Describe the outcome of sent records: ledger entries by decision, rejects by reason with remedy."""
+    """Describe the outcome of sent records: ledger entries by decision, and rejects by reason, with the remedy."""
     entries = ", ".join(f"{count:,} {decision}" for decision, count in sorted(found.decisions.items()))
     yield f"{found.answered:,} of {found.sent:,} records answered" + (f"; ledger entries: {entries}" if entries else "")
     if found.kept:
@@ -77,7 +77,7 @@ def answered(settings: Settings, event: Event, kind: str, seconds: float) -> Wor
 
 
 def advice(reason: Reason) -> str:
-    """Return a reject reason with its meaning and what to do."""
+    """Return the reason for a rejection, with its meaning and what to do."""
     return f"({reason}): {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}"
 
 
@@ -89,8 +89,8 @@ def where(place: Place) -> str:
 def sent_and_answered(settings: Settings, found: Iterable[bytes], kind: str, seconds: float, *, as_json: bool) -> int:
     """Send records one by one and print each answer; return 0 if all were accepted.
 
-    Returns 1 if one was refused and 3 if one has no answer. ``kind`` is the ledger entry of an accepted record. Raises
-    `UsageError`, also for an invalid interval.
+    Return 1 if a record was refused and 3 if one has no answer. ``kind`` is the ledger entry of an accepted record.
+    Raises `UsageError`, also for an invalid interval.
     """
     checked_wait(seconds)
     codes = {0}
@@ -113,7 +113,7 @@ def answer_document(answer: WorkersAnswer) -> dict[str, Any]:
 
 
 def told(answer: WorkersAnswer, seconds: float, record: bytes) -> str:
-    """Return the outcome of a record, with the rule that refused it and the remedy."""
+    """Return the outcome of a record; for a refusal, include the rule and the remedy."""
     if answer.entry is not None:
         return f"accepted, ledger entry {answer.entry['sequence']} under version {answer.entry['policy']}"
     if answer.reject is not None:
@@ -130,7 +130,7 @@ def told(answer: WorkersAnswer, seconds: float, record: bytes) -> str:
 def send_and_tell(
     arguments: argparse.Namespace, found: Iterable[bytes], more: Callable[[], Mapping[str, int]] = dict
 ) -> int:
-    """Send event records under the settings and print their number.
+    """Send event records under the settings and print how many were sent.
 
     ``more`` returns additional facts for the JSON output.
     """
@@ -167,7 +167,7 @@ def send_and_tell(
 
 
 def _so_far(sent: SentEvents) -> str:
-    """Return what an unfinished send left in the topic, in words, or "" for nothing."""
+    """Return, in words, what an unfinished send left in the topic, or "" if it left nothing."""
     told = f"{sent.events:,} events were sent"
     if sent.unknown:
         return f"{told}; whether {sent.unknown:,} more were sent is unknown"

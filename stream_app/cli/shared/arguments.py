@@ -1,4 +1,4 @@
-"""Options of several commands, and the messages for their errors."""
+"""Options that several commands share, and the messages for their errors."""
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
@@ -16,16 +16,16 @@ from stream_app.plain import INTEGER
 LAST_PORT = 65_535
 
 ENDED = "one of its processes was killed, as happens when memory runs out; use fewer --jobs, or free memory"
-"""Reason given when work in other processes was abandoned."""
+"""The reason given when work in other processes was abandoned."""
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--config``."""
+    """Add ``--config``."""
     parser.add_argument("--config", type=Path, help="configuration (default: landmark-stream.toml if it exists)")
 
 
 def whole_number(wrong: str, least: int = 0, most: int | None = None) -> Callable[[str], int]:
-    """Return a parser for whole numbers within bounds, whose error consists of the text and ``wrong``."""
+    """Return a parser for whole numbers within bounds; its error message is the text followed by ``wrong``."""
 
     def read(text: str) -> int:
         number = int(text) if text.isascii() and text.isdigit() else -1
@@ -42,7 +42,7 @@ port = whole_number(f"is not a port; use a whole number from 0 to {LAST_PORT}", 
 
 
 def number(wrong: str, least: float, most: float) -> Callable[[str], float]:
-    """Return a parser for numbers within bounds, whose error is ``wrong`` with the text inserted."""
+    """Return a parser for numbers within bounds; its error message is ``wrong`` with the text inserted."""
 
     def read(text: str) -> float:
         try:
@@ -59,7 +59,7 @@ def number(wrong: str, least: float, most: float) -> Callable[[str], float]:
 def milliseconds_of(text: str) -> int | None:
     """Return ms since 1970 from a whole number or ISO 8601, or None for other text.
 
-    Raises `UsageError` for a time without offset.
+    Raises `UsageError` for a time without an offset.
     """
     if INTEGER.fullmatch(text):
         return int(text)
@@ -85,7 +85,7 @@ FILE_OR_INPUT = "specify a readable file, or - for standard input"
 
 @contextmanager
 def readable(asked: object = "", remedy: str = "specify a readable file") -> Iterator[None]:
-    """Raise `UsageError` for an unreadable file, naming the option in ``asked``, or else the file."""
+    """Raise `UsageError` for an unreadable file, naming the option in ``asked`` or, if it is empty, the file."""
     try:
         yield
     except OSError as error:
@@ -116,7 +116,7 @@ def check_picture(path: Path | None) -> None:
 
 
 def check_ending(path: Path) -> None:
-    """Raise `UsageError` for a file name without an ending that names the format."""
+    """Raise `UsageError` if a file name has no ending that gives the format."""
     if not path.suffix:
         raise UsageError(f"--picture {path}: the file extension must give the format, such as .png, .svg or .pdf")
 

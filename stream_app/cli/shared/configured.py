@@ -21,7 +21,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
 
 @contextmanager
 def reaching(settings: Settings) -> Iterator[None]:
-    """Turn errors of the brokers into a `UsageError` that names them and the remedy."""
+    """Turn errors from the brokers into a `UsageError` that names the brokers and the remedy."""
     try:
         with without_bootstrap_errors():
             yield

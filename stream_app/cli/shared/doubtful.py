@@ -1,4 +1,4 @@
-"""Signs of wrong input: unreadable rows, and doubts about the whole file, which ``--accept`` accepts."""
+"""Signs of wrong input: unreadable rows, and doubts about a whole file, which ``--accept`` lets pass."""
 
 import argparse
 import sys
@@ -20,7 +20,7 @@ _BINARY: Final = {
     b"\xff\xfe": "is text in UTF-16; save it as UTF-8",
     b"\xfe\xff": "is text in UTF-16; save it as UTF-8",
 }
-"""First bytes of files that are not UTF-8 text."""
+"""The first bytes of files that are not UTF-8 text."""
 
 
 def binary_fault(name: str, begins: bytes) -> str:
@@ -42,7 +42,7 @@ def encoding_fault(name: str, found: BinaryIO) -> str:
 
 
 def add_accept(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--accept``."""
+    """Add ``--accept``."""
     checks = "; ".join(f"{name}: {fails}".replace("%", "%%") for name, fails in CHECKS.items())
     what = "continue even if this check fails; otherwise the command stops before it does anything; may be repeated"
     parser.add_argument(
@@ -56,7 +56,7 @@ def add_accept(parser: argparse.ArgumentParser) -> None:
 
 
 def refuse_doubts(answered: RunResult, accepted: Sequence[str], name: str, done: str, more: Iterable[str] = ()) -> None:
-    """Raise `UsageError` with each failed check that was not accepted; ``more`` explains refused rows."""
+    """Raise a `UsageError` that lists each failed check not accepted; ``more`` explains refused rows."""
     found = unaccepted(answered.doubts, accepted)
     if not found:
         return
@@ -67,7 +67,7 @@ def refuse_doubts(answered: RunResult, accepted: Sequence[str], name: str, done:
 
 
 def _joined(found: str, more: str) -> str:
-    """Return two clauses as one sentence, or as two if the first is a question."""
+    """Return two clauses as one sentence, or as two sentences if the first is a question."""
     return f"{found} {more[0].upper()}{more[1:]}" if found.endswith("?") else f"{found}; {more}"
 
 

@@ -29,7 +29,7 @@ REMEDY = "specify a file of events"
 
 
 def add_mapping(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
-    """Add FILE, which is optional unless it is ``needed``, and the mapping of its columns."""
+    """Add FILE, which is optional unless ``needed``, and the options that map its columns."""
     text = "event records as JSON Lines; with a mapping, also text with columns, JSON or XML; - for standard input"
     parser.add_argument("file", type=Path, nargs=None if needed else "?", help=text)
     add_columns(parser)
@@ -75,7 +75,7 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
 
 
 def mapping_in(arguments: argparse.Namespace) -> FileMapping | None:
-    """Return the mapping in the options, or None if they name at most the series.
+    """Return the mapping in the options, or None if the options name only the series or nothing.
 
     Raises `UsageError`.
     """
@@ -119,7 +119,7 @@ class EventFile:
             )
         self.mapping = mapping
         self.mapped: MappedFile | None = None
-        """Findings of the latest reading under the mapping; None without a mapping."""
+        """What the latest reading under the mapping found; None without a mapping."""
         self._opened = opened or self._itself
         self._bytes: io.BufferedReader | None = None
         self._size = 0  # size of the file, once read
@@ -132,7 +132,7 @@ class EventFile:
 
     @property
     def is_regular(self) -> bool:
-        """Whether the file can be read twice; reading reports a missing file."""
+        """Whether the file can be read twice; a missing file is reported when it is read."""
         path: Path = self.arguments.file
         return not self._stdin and (path.is_file() or not path.exists() or path.is_dir())
 
@@ -150,7 +150,7 @@ class EventFile:
             return inspected(found)
 
     def far(self) -> tuple[int, int]:
-        """Return the number of bytes read and the total, which is 0 if unknown."""
+        """Return the number of bytes read so far and the total, which is 0 if it is unknown."""
         if self._bytes is None or self._bytes.closed:
             return self._size, self._size
         if not self._bytes.seekable():
@@ -159,9 +159,9 @@ class EventFile:
         return self._bytes.tell(), self._size
 
     def placed(self) -> Iterator[tuple[int, bytes]]:
-        """Yield each event record with the number of the line that it ends on.
+        """Yield each event record with the number of the line on which it ends.
 
-        Raises `UsageError` with the line, the column and the remedy.
+        Raises a `UsageError` that names the line, the column and the remedy.
         """
         try:
             with readable(self.name, REMEDY), self._opened() as found:

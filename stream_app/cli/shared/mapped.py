@@ -12,7 +12,7 @@ from stream_app.plain import PRIVATE
 def tell_file(file: EventFile, command: str, series: Collection[str] = (), *, events: bool = False) -> None:
     """Print how many rows yielded no event and why, and which series may be the same.
 
-    With ``events`` also print what the events lack. ``series`` are the series of a file of event records.
+    With ``events``, also print what the events lack. ``series`` are the series in a file of event records.
     """
     # PRIVACY: only the raw data show how many rows have no value. The number goes to the standard error of whoever runs
     # the command on them, with a mark, and to no output, log of a worker, metric or report.

@@ -41,17 +41,17 @@ def add_outputs(parser: argparse.ArgumentParser, picture: str) -> None:
 
 
 class Document(NamedTuple):
-    """A document of a policy file with its place; if it is an object, all its times are in ms."""
+    """A document in a policy file, and its place; if it is an object, all its times are in ms."""
 
     place: str
     content: Any
     written: bytes  # its bytes as in the file, unless a time became an integer
     wrongs: tuple[Wrong, ...] = ()
-    """Errors in human-readable times; ``content`` does not have these times."""
+    """Errors in human-readable times; ``content`` omits these times."""
     zone: tzinfo = UTC  # the zone of its landmarks: `protection.zone`
     fault: str = ""  # why it is invalid JSON, if it is
     clocked: tuple[Wrong, ...] = ()
-    """Errors in these times if this is a default policy, which must not depend on the current time."""
+    """Errors in such times if this is a default policy, which must not depend on the current time."""
 
     @property
     def times(self) -> PolicyTimes:
@@ -60,7 +60,7 @@ class Document(NamedTuple):
 
 
 def documents_in(file: Path) -> list[Document]:
-    """Return the documents in a file, including invalid JSON; raise `UsageError` if it is unreadable."""
+    """Return the documents in a file, including invalid JSON; raise `UsageError` if the file is unreadable."""
     with readable(file, "specify a file of policies"):
         content = file.read_bytes()
     return [_in_integers(file, f"{file}:{each.number}", each) for each in documents.lines(content)]
@@ -85,7 +85,7 @@ def _beside(file: Path, name: str) -> bytes:
 
 
 def policies_in(file: Path) -> list[Document]:
-    """Return the documents of a file of policy records; raise `UsageError` with every fault."""
+    """Return the documents in a file of policy records; raise a `UsageError` that lists every fault."""
     found = documents_in(file)
     problems = [problem for document in found for problem in problems_of(document)]
     if problems or not found:
@@ -119,7 +119,7 @@ def problems_of(found: Document) -> Iterator[Problem]:
 
 
 def hindrances_of(document: object) -> Iterator[str]:
-    """Yield each reason why a document, even a valid policy, cannot be sent as the policy of one series."""
+    """Yield each reason why a document, even if it is a valid policy, cannot be sent as the policy of one series."""
     if not isinstance(document, dict):
         yield f"is {shown(document)}, {NO_RECORD}"
         return
@@ -174,7 +174,7 @@ def weaker_of(documents: Iterable[Document]) -> Iterator[Weaker]:
 
 
 def policy_in(record: dict[str, Any]) -> Policy:
-    """Return the policy of a record without faults."""
+    """Return the policy of a record that has no faults."""
     return policy_of(parameters_of(record), record.get("version", 1))
 
 

@@ -18,7 +18,7 @@ MOST_SHOWN = 3  # landmark intervals; if more, the first and the last
 
 
 class PolicyTimes(NamedTuple):
-    """The times of a policy of a series or glob, and the zone in which they are displayed."""
+    """The times of the policy of a series or glob, and the zone in which they are displayed."""
 
     series: str
     policy: Policy
@@ -31,7 +31,7 @@ class PolicyTimes(NamedTuple):
 
     @property
     def reach_ms(self) -> tuple[int, int] | None:
-        """Return the start of the first landmark step and the end of the last; None if hidden or absent.
+        """Return when the first landmark step starts and the last one ends; None if they are hidden or absent.
 
         If steps contain units, landmarks are units.
         """
@@ -108,7 +108,7 @@ class PolicyTimes(NamedTuple):
         return min(each if isinstance(each, int) else each[0] for each in written["landmarks"])
 
     def document(self) -> dict[str, Any]:
-        """Return the times for programs: integers in milliseconds, null for absent values."""
+        """Return the times in a form for programs: integers in milliseconds, and null for absent values."""
         landmarks = None if self.range_ms is not None else self.policy.landmarks
         return {
             "series": self.series,

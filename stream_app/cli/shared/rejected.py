@@ -45,7 +45,7 @@ _FORMS = (
     ),
     (re.compile(r".*[\r\n].*", re.DOTALL), "continues over several lines; a closing quote may be missing"),
 )
-"""Texts meant as numbers or as missing values, with the message for each; the first match counts."""
+"""Patterns for texts meant as numbers or as missing values, each with its message; the first match counts."""
 _POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+")
 _MICROSECONDS, _NANOSECONDS = 10**15, 10**18
 
@@ -125,7 +125,7 @@ def _why(mapping: FileMapping | None, reason: Reason, policy: Policy | None, fou
 
 
 def _repeated(series: str, at_ms: int, policy: Policy | None) -> str:
-    """Describe the repetition: of a step with one release, or of a time among several readings."""
+    """Describe what was repeated: a step that can have one release, or a time among several readings."""
     moment = moment_in_words(at_ms)
     if unit := _unit(at_ms, policy):
         return (
@@ -141,7 +141,7 @@ def _repeated(series: str, at_ms: int, policy: Policy | None) -> str:
 
 
 def _unit(at_ms: int, policy: Policy | None) -> str:
-    """Return the start of a moment's unit, or "" if the policy has no units."""
+    """Return the start of the unit around a moment, or "" if the policy has no units."""
     if policy is None or policy.units is None:
         return ""
     grid = policy.units.grid
@@ -197,7 +197,7 @@ def _unreadable(mapping: FileMapping, found: object) -> str:
 
 
 def _no_time(found: object, *, iso: bool = True) -> str:
-    """Return what is wrong with a timestamp; without ``iso``, only integers are valid."""
+    """Return what is wrong with a timestamp; if not ``iso``, only integers are valid."""
     if type(found) is int and found > LAST_TIMESTAMP_MS:
         unit, factor = ("nano", "1,000,000") if found >= _NANOSECONDS else ("micro", "1,000")
         return f"lies after the year 9999; if it is in {unit}seconds, divide by {factor} for milliseconds"
@@ -210,7 +210,7 @@ def _no_time(found: object, *, iso: bool = True) -> str:
 
 
 def _apart(policy: Policy | None, value: object) -> str:
-    """Return how a value's columns differ from the parts of its kind; "" if they are the same."""
+    """Return how the columns of a value differ from the parts of its kind, or "" if they do not differ."""
     kind = None if policy is None else item_of(policy.kind)
     match kind:
         case Location():

@@ -1,4 +1,4 @@
-"""Text for people: terminals get lines wrapped between words; files and programs get them unchanged."""
+"""Text for people: in a terminal, lines are wrapped between words; files and programs get them unchanged."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -9,7 +9,7 @@ from typing import TypeVar
 
 
 def say(text: str) -> None:
-    """Print lines; a terminal gets wide lines wrapped, with continuation lines indented."""
+    """Print lines; in a terminal, wide lines are wrapped and continuation lines are indented."""
     if sys.stdout.isatty():
         width = get_terminal_size().columns
         text = "\n".join(folded(line, width) for line in text.splitlines())
@@ -17,9 +17,9 @@ def say(text: str) -> None:
 
 
 def folded(line: str, width: int, further: int = 2) -> str:
-    """Return a line wrapped to `width` characters, continuation lines indented by ``further`` spaces more.
+    """Return a line wrapped to `width` characters; continuation lines are indented by ``further`` more spaces.
 
-    A longer word stays whole, so that it can be copied.
+    A word longer than that stays whole, so that it can be copied.
     """
     if len(line) <= width:
         return line

@@ -17,7 +17,7 @@ from stream_app.setup.settings import InvalidSettingsError, Problem, Settings
 
 
 class JointClaims(NamedTuple):
-    """One person's series in a file, or globs, with the total that they reserve in nano-epsilon."""
+    """The series or globs of one person in a file, with the total that they reserve in nano-epsilon."""
 
     member: str
     series: tuple[str, ...]
@@ -26,7 +26,7 @@ class JointClaims(NamedTuple):
 
     @property
     def of_globs(self) -> bool:
-        """Whether the series include globs, as in default policies, which match any number of series."""
+        """Whether the series include globs, which match any number of series, as in default policies."""
         return any(GLOB & set(series) for series in self.series)
 
     @property
@@ -47,7 +47,7 @@ class JointClaims(NamedTuple):
         return f"person {self.member}: {each} reserve epsilon {_epsilon(self.claims_nano)} together, {cap}{end}"
 
     def document(self) -> dict[str, Any]:
-        """Return the reservation as a document for programs."""
+        """Return the reservation as a document for programs to read."""
         return {**self._asdict(), "of_globs": self.of_globs}
 
 
@@ -65,7 +65,7 @@ def limits_in(config: Path | None) -> Limits:
 
 
 def together(policies: Iterable[tuple[str, Policy]], limits: Limits) -> Iterator[JointClaims]:
-    """Yield the total that each person's series reserve; yield nothing if the settings name no persons.
+    """Yield the total that each person's series reserve; yield nothing if the settings do not identify persons.
 
     Only the first policy of a series reserves budget. A person with a single series is omitted unless the name is a
     glob, because the series' own policy states the cost.
@@ -84,7 +84,7 @@ def together(policies: Iterable[tuple[str, Policy]], limits: Limits) -> Iterator
 
 
 def caps_exceeded(documents: Iterable[Document], limits: Limits) -> Iterator[Problem]:
-    """Yield the policies of a file that let a series use more than its person's limit."""
+    """Yield a problem for each policy in a file that lets a series use more than its person's limit."""
     for found in documents:
         if not any(problems_of(found)):
             over = above_cap(policy_in(found.content), limits)

@@ -1,1 +1,1 @@
-"""Processes a batch as columns: many series together, with the same bytes as one by one."""
+"""Processes a batch as columns, many series together, with the same bytes as one-by-one processing."""

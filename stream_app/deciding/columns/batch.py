@@ -1,4 +1,4 @@
-"""Processes a batch: records together if possible, otherwise one by one, with outputs in order."""
+"""Processes a batch: records together if possible and otherwise one by one, with outputs in order."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -23,7 +23,7 @@ from stream_app.formats.records import InputRecord, Records
 from stream_app.privacy.amounts import Ints
 
 SLICE = 128
-"""The number of records processed one by one before other tasks may run; takes some milliseconds.
+"""The number of records processed one by one before other tasks may run; these take a few milliseconds.
 
 Outputs are written in slices four times as large.
 """
@@ -31,12 +31,12 @@ Outputs are written in slices four times as large.
 Put = tuple[int, Callable[[], None]]
 """The offset of a record, and a function that writes one of its outputs when it is the record's turn."""
 _BEHIND_ALL: Final = 1 << 63
-"""Larger than any record's offset; all Kafka offsets are smaller."""
+"""A number larger than any record's offset; all Kafka offsets are smaller."""
 
 
 @final
 class BatchDecider:
-    """Processes the records of one batch, and then reports what changed and all counts.
+    """Processes the records of one batch, and then reports all changes and counts.
 
     If a group has fewer than ``fewest`` events, they are processed one by one.
     """
@@ -53,7 +53,7 @@ class BatchDecider:
         self.end = 0
         """The number of records processed."""
         self.enough = False
-        """If set during processing, records still to be processed one by one are left to the next batch."""
+        """If this is set during processing, the next batch handles the records not yet processed one by one."""
         self._context: Final = context
         self._collection: Final = collection
         self._source: Final = source
@@ -150,7 +150,7 @@ class BatchDecider:
         return stored(self._states, self.places) + self.alone.stored()
 
     def links(self) -> Iterator[tuple[str, int, str]]:
-        """Yield the series, sequence and hash of the last entry of each series that changed."""
+        """Yield each changed series with the sequence and hash of its last entry."""
         states, places = self._states, self.places
         names = [states.names[place] for place in places.tolist()]
         yield from zip(names, states.figures["sequence"][places].tolist(), links(states, places), strict=True)
@@ -185,7 +185,7 @@ class BatchDecider:
 
     @property
     def used(self) -> dict[tuple[str, str], int]:
-        """Growth of the budget in use, in nano-epsilon, by scheme and digest of the default policy."""
+        """The increase in used budget, in nano-epsilon, by scheme and digest of the default policy."""
         found = Counter(self.alone.used())
         for steps in self._steps:
             if steps.group.rule.exhaustible and steps.used_nano:

@@ -1,7 +1,7 @@
 """The fields of a stored row that columns contain: some as figures, the others in the series' period.
 
-Columns cannot restore a field of a stored row that is not named here. A series that needs such a field is processed one
-by one (`arrive`).
+Columns cannot restore any field of a stored row that is not named here. A series that needs such a field is processed
+one by one (`arrive`).
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ class SeriesFigures(NamedTuple):
     group: int
     """The number of the series' group."""
     used: int
-    """The number of the last batch with an event of the series."""
+    """The number of the last batch that contained an event of the series."""
 
 
 FIGURES: Final = np.dtype([(name, f"V{HASH_BYTES}" if name == "previous" else "i8") for name in SeriesFigures._fields])
@@ -61,9 +61,9 @@ CELLS: Final = ("measurement", "estimate")
 DERIVED: Final = ("decided_end_ms", "last_step")
 """Fields that follow from the last processed step."""
 PERIOD: Final = ("budget_nano", "spare_left", "prior_nano", "first_budget_nano", "period_start_ms")
-"""Fields that stay the same until the next version or late landmark; in `Period`, as is the policy."""
+"""Fields that stay the same until the next version or late landmark; like the policy, they are in `Period`."""
 KEPT: Final = ("claim_nano",)
-"""More such fields, which have a default; in columns, other fields with a default always equal it."""
+"""More such fields, which have a default; any other field with a default always equals it in columns."""
 Part = Literal["figures", "period", "cells", "link"]
 _PARTS: Final[dict[str, Part]] = {
     **dict.fromkeys((*WHOLE, *DERIVED), "figures"),
@@ -106,10 +106,10 @@ _C = TypeVar("_C", Figures, Doubles)
 
 
 def grown(figures: _C, length: int) -> _C:
-    """Return the figures extended by zeros, in separate memory pages.
+    """Return the figures extended with zeros, in separate memory pages.
 
     The system provides a page when it is first written to, and gets all pages back once they are released. On the heap,
-    each growth would leave a hole, and all holes together would be as large as the figures.
+    each extension would leave a hole, and together the holes would be as large as the figures.
     """
     shape = (length, *figures.shape[1:])
     pages = mmap(-1, prod(shape) * figures.itemsize, flags=MAP_PRIVATE | MAP_ANONYMOUS)
@@ -121,7 +121,7 @@ def grown(figures: _C, length: int) -> _C:
 def state_of(figures: SeriesFigures, level: LevelState, promise: Promise, start_ms: int, rule: Rule) -> State:
     """Return the state of one series, or of many as columns; ``level`` is the filter's state, if any.
 
-    If a series has no release, its columns contain none, and the filter is in its initial state.
+    If a series has no release, neither do its columns, and the filter is in its initial state.
     """
     released: Flag = figures.source_ms != NEVER
     cells = figures.measurement, figures.estimate
@@ -150,7 +150,7 @@ def state_of(figures: SeriesFigures, level: LevelState, promise: Promise, start_
 
 
 def entered(rule: Rule, rows: list[Sequence[Any]]) -> _Entered:
-    """Return which stored rows (given as fields) columns can restore exactly, and their columns."""
+    """Return which of the stored rows (given as fields) columns can restore exactly, and the columns for them."""
     step_ms, filtered = rule.step_ms, rule.filtered
     fields_of: list[Any] = list(zip(*[fields[:PLAIN] for fields in rows], strict=True))
     columns: Any = StoredRow(*fields_of)

@@ -1,4 +1,4 @@
-"""Counts contributions that open steps accept, without an object for each; others go one by one.
+"""Counts contributions that open steps accept, with no object for each; others are processed one by one.
 
 Counting a contribution in an open step changes no row, so one check covers all of a series' next contributions.
 """
@@ -40,7 +40,7 @@ class Counting:
     def others(self, keys: Sequence[bytes | None], parsed: Sequence[Parsed]) -> Iterable[int]:
         """Return the numbers of the records to process one by one, and count the contributions before each.
 
-        The numbers are in order. The caller must process or recall each record before it takes the next number. Then
+        The numbers are in order. The caller must process or recall each record before it takes the next number, so that
         every counter has the value it would have if all earlier records had been processed one by one. A range means
         that there is nothing to count and all records are processed one by one.
         """
@@ -67,7 +67,7 @@ class Counting:
             yield number
 
     def _where(self, series: str) -> _Series:
-        """Return where to count a series' contributions: nowhere if checks of the series would refuse them."""
+        """Return where to count a series' contributions, or nowhere if the checks of the series would refuse them."""
         opened, separator = self._collection.counted(series), self._context.limits.member_separator
         row = self._lookup(series) if opened else None
         if row is None or row.policy.collect is None or row.state.closed or row.open_steps is None:

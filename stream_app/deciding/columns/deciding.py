@@ -1,7 +1,7 @@
 """Processes a batch's observations in rounds: the first of each series, then the second, and so on.
 
 This module also creates the bytes of the results: releases, ledger entries sealed into their series' chains, and stored
-rows, with the same bytes as `stream_app.deciding.rows`.
+rows. The bytes are the same as those from `stream_app.deciding.rows`.
 """
 
 from collections import defaultdict
@@ -37,16 +37,16 @@ class Steps(NamedTuple):
 
     group: Group
     nth: Ints
-    """Their numbers among the observations processed together."""
+    """The steps' numbers among the observations processed together."""
     here: Ints
-    """The indices of their series, each once, ascending."""
+    """The indices of the steps' series, each listed once, ascending."""
     places: Ints
     """The index of each step's series."""
     keys: list[bytes]
     made: dict[str, Ints]
     """The figures after each step, by name, and all other contents of its entry."""
     used_nano: int
-    """Growth of S + M over all these series."""
+    """The increase in S + M over all these series."""
 
     @property
     def decisions(self) -> dict[str, int]:
@@ -122,7 +122,7 @@ def _group(keys: KeyRing, states: States, group: Group, nth: Ints, chosen: Toget
 
 
 def _rounds(ranks: Ints, epochs: Ints) -> Iterator[tuple[Ints, int]]:
-    """Yield events to process at once: of one epoch, at most one per series, in each series' order."""
+    """Yield sets of events to process at once: from one epoch, at most one per series, in each series' order."""
     for rank in range(int(ranks.max()) + 1):
         (events,) = np.nonzero(ranks == rank)
         of_epochs = epochs[events]
@@ -189,7 +189,7 @@ def links(states: States, places: Ints) -> list[str]:
 
 
 def stored(states: States, places: Ints) -> list[tuple[bytes, bytes]]:
-    """Return the table rows of the series at ``places``, as `rows.dump` would if the policy is unchanged."""
+    """Return the table rows of the series at ``places``, equal to those from `rows.dump` if the policy is unchanged."""
     if not len(places):
         return []
     figures, names = gathered(states.figures, places), [states.names[place] for place in places.tolist()]

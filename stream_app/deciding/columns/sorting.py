@@ -1,7 +1,7 @@
 """Selects a batch's records to process together: observations of series whose states are columns.
 
-All records of a series in a batch are processed the same way: together with others, or one by one. So neither way needs
-the results of the other, and the order between series has no effect.
+All records of a series in a batch are processed the same way: together with others, or one by one. Neither way
+therefore needs the results of the other, and the order between series has no effect.
 """
 
 from collections.abc import Iterable
@@ -30,28 +30,28 @@ class Source(Protocol):
 
     @property
     def states(self) -> States:
-        """The series whose states are columns."""
+        """The series whose states are stored in columns."""
 
     def find(self, series: str) -> SeriesRow | None:
         """Return the row of a series, wherever it is held, or None if it has none."""
 
     def arrive(self, series: Iterable[str], fewest: int) -> None:
-        """Move series into ``states`` if columns can hold them and their group has at least ``fewest``."""
+        """Move series into ``states`` if columns can hold them and their group has at least ``fewest`` series."""
 
 
 class Together(NamedTuple):
     """Observations that are processed together, in the order of the batch; all fields have equal length."""
 
     at: Ints
-    """Their record numbers in the batch."""
+    """The observations' record numbers in the batch."""
     places: Ints
-    """The indices of their series in `States`."""
+    """The indices of the observations' series in `States`."""
     groups: Ints
     starts_ms: Ints
     ranks: Ints
-    """The number of earlier observations of the same series, for each observation."""
+    """For each observation, the number of earlier observations of the same series."""
     numbers: Doubles
-    """Their raw values; NaN if the value is not a number and is replaced by a substitute."""
+    """The observations' raw values; NaN if the value is not a number and is replaced by a substitute."""
 
     def before(self, end: int) -> "Together":
         """Return the observations among the first ``end`` records of the batch."""
@@ -75,9 +75,9 @@ NOTHING = Together(_NONE, _NONE, _NONE, _NONE, _NONE, np.zeros(0))
 def together(context: Context, source: Source, records: Records, fewest: int, collected: frozenset[bytes]) -> Together:
     """Return the records to process together, at least ``fewest`` in each round of a group.
 
-    ``collected`` are the keys of collected series: a record with such a key is no observation of another series.
-    Records that would be refused, or that need more than a step, are excluded: processing them one by one gives the
-    reason.
+    ``collected`` contains the keys of collected series; a record with such a key is not an observation of another
+    series. Records that would be refused, or that need more than a step, are excluded, because processing them one by
+    one gives the reason.
     """
     states = source.states
     routed, separator = context.partition_of is not None, context.limits.member_separator
@@ -122,10 +122,10 @@ def _places(source: Source, found: Observations, fewest: int) -> Ints:
 
 
 def _before(states: States, places: Ints, starts_ms: Ints, steps_ms: Ints) -> tuple[Ints, Ints]:
-    """Return the end of each observation's previous step, and the number of earlier ones of its series.
+    """Return the end of each observation's previous step, and the number of earlier observations of its series.
 
-    The previous step is the series' last processed step or an earlier one in the batch. A series has all or none of its
-    observations processed together, so the numbers are also correct for the selected observations.
+    The previous step is the series' last processed step or an earlier one in the batch. Either all or none of a series'
+    observations are processed together, so the numbers are also correct for the selected observations.
     """
     order = np.argsort(places, kind="stable")
     sorted_places, numbers = places[order], np.arange(len(order))
@@ -147,7 +147,7 @@ def _whole(states: States, places: Ints, known: Flags) -> Flags:
 
 
 def _sparse(groups: Ints, ranks: Ints, epochs: Ints, known: Flags, fewest: int) -> Flags:
-    """Return which observations are in rounds with too few of their group and epoch to be worthwhile."""
+    """Return which observations are in rounds that have too few of one group and epoch to be worthwhile."""
     counts = np.bincount(groups[known], minlength=int(groups.max(initial=0)) + 1)
     sparse = counts[groups] < fewest
     for group in np.flatnonzero(counts >= fewest).tolist():

@@ -42,17 +42,17 @@ FREE: Final = -1
 """The group of an index without a series."""
 _FEWEST: Final = 1024
 _PART: Final = 16
-"""One part of this many is forgotten at once.
+"""One part in this many is forgotten at once.
 
 Larger parts make a batch wait longer; smaller parts must be forgotten more often.
 """
 _KEPT_BATCHES: Final = 2
-"""The current batch and the one being committed: their changes are not in the stored rows yet."""
+"""The current batch and the one being committed, whose changes are not in the stored rows yet."""
 
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """Series with one rule and one default policy; ``default`` names it and is empty for own policies."""
+    """Series with one rule and one default policy, named by ``default`` (empty if they have their own policies)."""
 
     number: int
     rule: Rule
@@ -67,7 +67,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Period:
-    """State of a series that is constant until its next version or late landmark, with its row texts."""
+    """The state of a series that stays constant until its next version or late landmark, with its row texts."""
 
     group: Group
     policy: Policy
@@ -80,14 +80,14 @@ class States:
     """The series of a partition that may be processed together."""
 
     def __init__(self, most: int) -> None:
-        """Hold at most ``most`` series, except that those of the last two batches always stay."""
+        """Hold at most ``most`` series, but always keep those of the last two batches."""
         self.index: dict[str, int] = {}
         """The index of each series in the columns."""
         self.names: list[str] = []
         self.periods: list[Period] = []
         self.figures: Figures = grown(np.zeros(0, FIGURES), _FEWEST)
         self.levels: Doubles = np.zeros((0, NUMBER_WIDTH))
-        """The filter states; they have the length of the other figures once a group has a filter."""
+        """The filter states; they are as long as the other figures once a group has a filter."""
         self.groups: list[Group] = []
         self.batch = 0
         self._most = max(1, most)
@@ -105,7 +105,7 @@ class States:
             self._numbers.append(group.number)
 
     def joined(self, rule: Rule, default: str) -> Group:
-        """Return the group for a rule and the default policy named ``default`` (empty: own policies)."""
+        """Return the group for a rule and the default policy named ``default``, which is empty for own policies."""
         group = self._by_rule.get((id(rule), default))
         if group is None:
             number = self._numbers.pop() if self._numbers else len(self.groups)
@@ -116,7 +116,7 @@ class States:
     def put_all(
         self, names: Sequence[str], periods: Sequence[Period], group: Group, figures: Figures, levels: Doubles
     ) -> None:
-        """Add series of a group that are not here yet; `group` and `used` in ``figures`` are set here."""
+        """Add series of a group that are not here yet, and set `group` and `used` in ``figures``."""
         while len(self.index) + len(names) > self._most and self._full_at != self.batch:
             self._forget_oldest()
         places = [self._place(*one) for one in zip(names, periods, strict=True)]
@@ -182,7 +182,7 @@ class States:
         return period
 
     def _forget_oldest(self) -> None:
-        """Forget some of the series that have had no event for longest; those of the last batches stay."""
+        """Forget some of the series that have gone longest without an event; those of the last batches stay."""
         places = np.fromiter(self.index.values(), np.int64, len(self.index))
         used = self.figures["used"][places]
         old = used <= self.batch - _KEPT_BATCHES
@@ -209,10 +209,11 @@ def arrive(
     load: Callable[[str], SeriesRow],
     fewest: int,
 ) -> None:
-    """Move series that columns can hold from ``rows`` to ``states``, at least ``fewest`` of a group.
+    """Move series that columns can hold from ``rows`` to ``states`` if a group has at least ``fewest`` series.
 
-    ``rows`` are decoded rows, ``stored`` contains the bytes of other rows, and ``load`` decodes one of these. Series
-    that must be decoded to be checked are added to ``rows``. ``policy_of`` returns the default policy with a name.
+    ``rows`` contains decoded rows, ``stored`` contains the bytes of other rows, and ``load`` decodes one of those.
+    Series that must be decoded to be checked are added to ``rows``. ``policy_of`` returns the default policy with a
+    given name.
     """
     found: dict[str, Any] = {name: wire.load(value) for name, value in stored.items()}
     plain = _plain(found, rows, load)
@@ -235,9 +236,9 @@ def arrive(
 def _plain(
     found: Mapping[str, Any], rows: dict[str, SeriesRow], load: Callable[[str], SeriesRow]
 ) -> dict[str, list[str]]:
-    """Return series with plain rows, by default policy; ``rows`` gets other rows that columns may hold.
+    """Return the series with plain rows, by default policy; add other rows to ``rows`` if columns may hold them.
 
-    A series with open units never moves to columns, and is not decoded before it is needed.
+    A series with open units never moves to columns, and is not decoded until it is needed.
     """
     plain: dict[str, list[str]] = {}
     for name, row in found.items():

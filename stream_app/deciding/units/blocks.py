@@ -82,7 +82,7 @@ class Blocks:
         """Return an existing row of an open step that begins in ``epoch``.
 
         Raises:
-            LostUnitsError: if it is missing, does not belong to the step, or its key was erased.
+            LostUnitsError: if it is missing or does not belong to the step, or if its key was erased.
         """
         place = _place(key, policy, step, number)
         row_key = place.row_key
@@ -105,7 +105,7 @@ class Blocks:
         return Block(_place(key, policy, step, number), epoch, -1, bytearray(BLOCK_BYTES))
 
     def change(self, block: Block) -> None:
-        """Keep a row that a reading changed, to be written later."""
+        """Keep a row that a reading changed, so that it is written later."""
         self._changed[block.row_key] = block
 
     def drop(self, key: bytes, policy: Policy, steps: Iterable[OpenStep]) -> None:
@@ -123,7 +123,7 @@ class Blocks:
         self.drop(key, policy, () if opened is None else opened.steps)
 
     def written(self) -> dict[bytes, bytes | None]:
-        """Return the sealed rows changed since the last call, by key; None deletes a row."""
+        """Return the sealed rows changed since the last call, by key; a value of None deletes the row."""
         return dict(self._written())
 
     def _written(self) -> Iterator[tuple[bytes, bytes | None]]:

@@ -25,7 +25,7 @@ _SHARED: Final = 4096
 
 @lru_cache(maxsize=64)
 def _one(key: str) -> str:
-    """Return one shared string object for all steps with a key."""
+    """Return one shared string object for all steps with the same key."""
     return key
 
 
@@ -63,7 +63,7 @@ class OpenUnits(NamedTuple):
     steps: tuple[OpenStep, ...] = ()
 
     def step(self, index: int) -> OpenStep | None:
-        """Return an open step, or None if it has no reading."""
+        """Return an open step, or None if the step has no reading."""
         for step in reversed(self.steps):
             if step.index == index:
                 return step
@@ -97,7 +97,7 @@ class OpenUnits(NamedTuple):
 
 @lru_cache(maxsize=_SHARED)
 def _shared(opened: OpenUnits) -> OpenUnits:
-    """Return one object for all series with equal open units, which series read at the same pace have."""
+    """Return one object for all series with equal open units, such as series that are read at the same pace."""
     return opened
 
 
@@ -128,7 +128,7 @@ def reached(policy: Policy, state: State, before: OpenUnits | None, index: int) 
 
 
 def watermarked(policy: Policy, state: State, before: OpenUnits | None, timestamp_ms: int) -> OpenUnits | Rejection:
-    """Return the open steps after a watermark, which must exceed all earlier ones, or why it is rejected."""
+    """Return the open steps after a watermark, or why it is rejected; it must exceed all earlier watermarks."""
     now = policy.index_of(timestamp_ms)
     reason = untimely_watermark(policy, state, _first_of(before), now)
     if reason is not None:

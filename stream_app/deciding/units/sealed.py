@@ -49,7 +49,7 @@ class Place(NamedTuple):
         return b"%b%b\0%b" % (PREFIX, self.key, self.number.to_bytes(_NUMBER_BYTES))
 
     def described(self, topic: str, offset: int) -> bytes:
-        """Return the row's associated data; its last reading is at ``offset`` of the topic with this id."""
+        """Return the row's associated data, given that its last reading is at ``offset`` of the topic with this id."""
         named = topic.encode()
         return _DESCRIBED.pack(offset, self.version, self.first_unit, len(named), len(self.key)) + named + self.key
 

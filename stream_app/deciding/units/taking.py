@@ -1,4 +1,4 @@
-"""Add readings to the units of open steps, and close these steps; a value changes only a sealed row."""
+"""Adds readings to the units of open steps, and closes these steps; a value changes only a sealed row."""
 
 from stream_app.deciding.rows import SeriesRow
 from stream_app.deciding.units.blocks import Blocks
@@ -18,8 +18,7 @@ def recalled(
 ) -> OpenUnits | None:
     """Process a record again and return the open steps after it, or None if it was refused.
 
-    ``row`` is rebuilt from the ledger and releases, which contain the decisions on all records that are processed
-    again.
+    ``row`` is rebuilt from the ledger and releases, which contain the decisions on all reprocessed records.
     """
     after = opened(keys, row, blocks, found, offset)
     if isinstance(after, Rejection):
@@ -76,7 +75,7 @@ def _units(policy: Policy) -> Units:
 
 
 def _is_sealed_for_good(keys: KeyRing, step: OpenStep, epoch: int) -> bool:
-    """Return whether nobody can open a step's rows because their key was erased or replaced."""
+    """Return whether a step's rows can no longer be opened because their key was erased or replaced."""
     return bool(keys.erased(epoch)) or step.key != keys.fingerprint
 
 
@@ -86,7 +85,7 @@ def closed(keys: KeyRing, row: SeriesRow, blocks: Blocks, before: OpenUnits, ind
     ``before`` contains the open steps before this step closes.
 
     Raises:
-        LostUnitsError: if its rows are not in the table.
+        LostUnitsError: if the step's rows are not in the table.
     """
     policy, step = row.policy, before.step(index)
     assert step is not None, "only an open step closes"

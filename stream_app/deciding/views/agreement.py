@@ -1,4 +1,4 @@
-"""What a base and its views must protect alike for their budgets to add up for the same neighbours."""
+"""What a base and its views must protect in the same way for their budgets to add up for the same neighbours."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -11,11 +11,11 @@ from stream_app.privacy.protection import LandmarkLevel, UserLevel
 
 
 class ProtectedUnit(NamedTuple):
-    """Level, unit, window and unit origin; policies with equal values have the same neighbours."""
+    """The level, unit, window and unit origin; policies with equal values have the same neighbours."""
 
     level: str
     unit_ms: int
-    """Without units, the length of the policy's step."""
+    """The unit's length, or the step's if the policy has no units."""
     window: int
     """The window size in units; for user-level policies, the length of the stream."""
     origin_ms: int
@@ -44,8 +44,8 @@ def takes_part(policy: Policy) -> bool:
     """Return whether a policy can be used for a base or a view.
 
     Collected data are excluded because their contributors are not the person whose budget is spent. Dummies are
-    excluded because they would be drawn separately for each series: where two draws differ, only one has a true
-    landmark.
+    excluded because they would be drawn separately for each series: wherever two draws differ, only one of them has a
+    true landmark.
     """
     return policy.collect is None and policy.dummies is None and not policy.fixed
 
@@ -53,7 +53,7 @@ def takes_part(policy: Policy) -> bool:
 def since_version(view: SeriesRow, base: SeriesRow) -> SeriesRow:
     """Return the row of a new view, which processes no step before the first step of its base's version.
 
-    PRIVACY: the view lacks the landmarks of earlier versions, so a step of theirs would count as regular in it. A
+    PRIVACY: the view lacks the landmarks of earlier versions, so it would count those landmark steps as regular. A
     version also need not name landmarks before its first step.
     """
     start_ms, policy = base.state.clock.period_start_ms, base.policy

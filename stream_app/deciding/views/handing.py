@@ -1,7 +1,7 @@
-"""Pass a record to a series and its views in one decision: first to the base, then to each view.
+"""Passes a record to a series and its views in one decision: first to the base, then to each view.
 
 A view begins with the first reading or watermark it receives and uses nothing earlier: its first entry names the input
-from which it counts. So the ledger itself lists the views. After a restart under another configuration, no view
+from which it counts. The ledger itself therefore lists the views. After a restart under another configuration, no view
 receives a record that was processed before.
 """
 
@@ -137,7 +137,7 @@ class Handing:
         return begun if isinstance(begun, Rejection) else replace(begun, row=since_version(begun.row, base))
 
     def _has_room(self, series: str, policy: Policy) -> bool:
-        """Return whether the person has a limit and it allows one more series with this policy."""
+        """Return whether the person has a limit that allows one more series with this policy."""
         limits = self._context.limits
         member = self._member(member_of(series, limits.member_separator) + (limits.member_separator or ""))
         claim_nano = claim_of(policy, limits.lifetime_nano, claims=True)
@@ -220,7 +220,7 @@ class Handing:
         return adopted
 
     def _begun_views(self, base: SeriesRow) -> list[SeriesRow]:
-        """Return the rows of all existing views: in the configuration's order, then those not listed there."""
+        """Return the rows of all existing views, in the configuration's order, followed by those not listed there."""
         separator, made = self._context.limits.member_separator, list(self._context.views_of(base.series))
         begun = [base.id_of(name, separator) for name in base.views.begun]
         known = [series for series in made if series in begun]

@@ -9,10 +9,10 @@ from stream_app.deciding.context import Context
 from stream_app.deciding.rows import SeriesRow
 
 WHOLE: Final = frozenset({"malformed", "misrouted", "future", "closed", "no-policy"})
-"""Reasons for which a base refuses a record before any view receives it, so all views refuse it too."""
+"""Reasons why a base refuses a record before any view receives it, so that all views refuse it too."""
 NONE: Final[Mapping[str, Sequence[str]]] = MappingProxyType({})
 UNBEGUN: Final = frozenset({"member-cap", "budget-cap", "invalid-policy"})
-"""Reasons for which a view cannot begin; each refused view is reported once."""
+"""Reasons why a view cannot begin; each refused view is reported once."""
 
 
 @final
@@ -51,7 +51,7 @@ class Refusals:
 
 
 def targets_of(rows: Mapping[str, SeriesRow], separator: str | None) -> dict[str, list[str]]:
-    """Return the ids of all begun views, by the ids of their bases."""
+    """Return the ids of all views that have begun, by the ids of their bases."""
     bases = (row for row in rows.values() if row.views.begun)
     return {base.series: [base.id_of(name, separator) for name in base.views.begun] for base in bases}
 

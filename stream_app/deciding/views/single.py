@@ -1,4 +1,4 @@
-"""Process a record for one series, regardless of the other series that it concerns."""
+"""Processes a record for one series, regardless of the other series that it concerns."""
 
 from typing import assert_never
 
@@ -94,7 +94,7 @@ def _observed(
 def control(
     row: SeriesRow, found: LandmarksRecord | CloseRecord
 ) -> fold.StateChange[LandmarksEntry] | fold.StateChange[CloseEntry] | Rejection:
-    """Return the result, for a series, of a record that belongs to no step."""
+    """Return a series' result for a record that belongs to no step."""
     match found:
         case LandmarksRecord():
             return fold.register(row.policy, row.state, found.add)

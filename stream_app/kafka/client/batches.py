@@ -1,11 +1,12 @@
-"""Unpacks the batches of a fetch and reports any that is damaged or whose codec library is missing.
+"""Unpacks the batches of a fetch and reports any that are damaged or whose codec library is missing.
 
 aiokafka raises its decoder's error without a position, and loses the records decoded so far. This module first passes
-on the records before such a batch, and its error names topic, partition, offset and codec. aiokafka also builds an
+on the records before such a batch, and its error names the topic, partition, offset and codec. aiokafka also builds an
 object with eleven fields for every record, which costs more than all other reading work. `Fetch.batches` builds none:
-it passes on the output of aiokafka's C decoder batch by batch. Importing this module changes aiokafka for every
-consumer of the process, including Faust's; a caller that sets ``whole`` before it reads a fetch gets it as one
-`Records`.
+it passes on the output of aiokafka's C decoder batch by batch.
+
+Importing this module changes aiokafka for every consumer of the process, including Faust's. A caller that sets
+``whole`` before it reads a fetch gets the fetch as one `Records`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -58,7 +59,7 @@ class RecordBatch(NamedTuple):
 
 
 class _Single(NamedTuple):
-    """A record in the form that aiokafka converts to its own."""
+    """A record in the form that aiokafka converts to its own record type."""
 
     offset: int
     timestamp: int

@@ -26,7 +26,7 @@ sender.BACKOFF_OVERRIDE = 0.003
 
 
 class _EndsOnce(sender.EndTxnHandler):
-    """Ends a transaction by a request that, unlike aiokafka's, is never repeated without an answer.
+    """Ends a transaction with a request that, unlike aiokafka's, is never repeated if it goes unanswered.
 
     A copy that arrives late would end a later transaction while it is only partly written (KIP-890). The error ends the
     producer: the next producer's epoch rejects late copies, and the log shows whether the transaction was committed.
@@ -52,7 +52,7 @@ sender.EndTxnHandler = _EndsOnce
 
 
 class KafkaPages:
-    """Records for one topic, encoded at once, in as many Kafka batches as their size requires."""
+    """Records for one topic, encoded immediately, in as many Kafka batches as their size requires."""
 
     __slots__ = ("_append", "_count", "_new", "pages", "records")
 
@@ -70,7 +70,7 @@ class KafkaPages:
     def extend(
         self, keys: Keys, values: Sequence[bytes | None], timestamps_ms: Iterable[int], headers: Iterable[Headers]
     ) -> None:
-        """Append one record per key; for many records this costs less than repeated calls of ``append``."""
+        """Append one record per key; for many records, this costs less than repeated calls to ``append``."""
         # The page's own `append` looks for serializers, which we do not use; that doubles the cost.
         append, count = self._append, self._count
         for key, value, timestamp_ms, head in zip(keys, values, timestamps_ms, headers, strict=True):
@@ -112,7 +112,7 @@ class PartitionProducer:
 
     @classmethod
     async def open(cls, settings: Settings, partition: int) -> "PartitionProducer":
-        """Open the producer; fence every earlier owner, ending its open transaction and its writing."""
+        """Open the producer and fence every earlier owner, which ends its open transaction and its writing."""
         producer = AIOKafkaProducer(
             **client_arguments(settings),
             transactional_id=f"{settings.application}-{partition}",
@@ -139,7 +139,7 @@ class PartitionProducer:
         return KafkaPages(self._producer.create_batch)
 
     async def begin(self, *topics: str) -> None:
-        """Begin a transaction and add the partition of these topics to it, in one request."""
+        """Begin a transaction and add this partition of each given topic to it, in one request."""
         client, manager = self._producer.client, self._producer._txn_manager  # noqa: SLF001 (each send would add its own)
         for topic in topics:
             await client._wait_on_metadata(topic)  # noqa: SLF001 (`send_batch` asks the same)
@@ -148,7 +148,7 @@ class PartitionProducer:
             manager.maybe_add_partition_to_txn(TopicPartition(topic, self._partition))
 
     async def send(self, topic: str, pages: KafkaPages) -> Extent:
-        """Send as in `Writer`; also raises `RequestTimedOutError`, where aiokafka would retry forever."""
+        """Send as in `Writer`, but also raise `RequestTimedOutError` if aiokafka would retry forever."""
         answers: list[Any] = []
         until = asyncio.get_running_loop().time() + self._seconds
         try:
@@ -204,7 +204,7 @@ class KafkaBrokers:
         topic: EventsTopic,
         committed: Callable[[int], Awaitable[int | None]] | None = None,
     ) -> None:
-        """Store the configuration without connecting; ``committed`` asks a consumer of the group, if given."""
+        """Store the configuration without connecting; ``committed``, if given, asks a consumer of the group."""
         self._settings, self._names = settings, names
         self._ask_group = committed
         self.confirm = topic.confirm
@@ -218,7 +218,7 @@ class KafkaBrokers:
         return LogReader.opened(self._settings, isolation)
 
     async def committed(self, partition: int) -> int | None:
-        """Return the group's offset of a partition."""
+        """Return the group's offset for a partition."""
         if self._ask_group is not None:
             return await self._ask_group(partition)
         return (await group_offsets(self._settings, self._names.events)).get(partition)

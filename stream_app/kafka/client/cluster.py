@@ -125,7 +125,7 @@ async def group_members(settings: Settings) -> int:
 
 
 async def group_offsets(settings: Settings, topic: str) -> Mapping[int, int]:
-    """Return the group's offset of each partition of ``topic`` that has one."""
+    """Return the group's offset for each partition of ``topic`` that has one."""
     async with administered(client_arguments(settings)) as admin:
         await _coordinator(admin, settings.application)
         offsets = await admin.list_consumer_group_offsets(settings.application)
@@ -133,7 +133,7 @@ async def group_offsets(settings: Settings, topic: str) -> Mapping[int, int]:
 
 
 async def _coordinator(admin: AIOKafkaAdminClient, group: str) -> None:
-    """Wait for the group's coordinator: a new cluster creates the offsets topic at the first request."""
+    """Wait for the group's coordinator, because a new cluster creates the offsets topic at the first request."""
     for _ in range(_ATTEMPTS - 1):
         with suppress(errors.GroupCoordinatorNotAvailableError, errors.GroupLoadInProgressError):
             await admin.find_coordinator(group)

@@ -1,8 +1,8 @@
 """Watches whether the events topic is still the one that the offsets in the state refer to.
 
-If it is deleted and created again, it is another topic, in which the old offsets are meaningless. A consumer asks by
-name, so it may have fetched from the new topic: a batch takes effect only if the topic was still the old one after the
-fetch. Ids are never reused, so the topic was then the old one during the fetch, too.
+If it is deleted and created again, it becomes another topic, in which the old offsets are meaningless. A consumer asks
+by name and may have fetched from the new topic, so a batch takes effect only if the topic was still the old one after
+the fetch. Ids are never reused, so the topic was then also the old one during the fetch.
 
 The topic can also get more partitions. Producers then place series by the new count, some of them in partitions that
 nobody reads.
@@ -34,7 +34,7 @@ _MOST_ASKED = 3
 
 
 class EventsTopic:
-    """Asks the brokers for the topic's current id, with one connection to each leader of a partition."""
+    """Asks the brokers for the topic's current id, with one connection to each partition leader."""
 
     def __init__(self, settings: Settings, name: str, began_with: str) -> None:
         self.name = name
@@ -134,7 +134,7 @@ class EventsTopic:
 
     @property
     def silent(self) -> bool:
-        """Whether the brokers have not answered for some time, although they are asked every few seconds."""
+        """Whether the brokers have not answered for some time, even though they are asked every few seconds."""
         return time.monotonic() - self._answered > SILENT_SECONDS
 
     @property
@@ -148,7 +148,7 @@ class EventsTopic:
 
     @property
     def trouble(self) -> str | None:
-        """The expected and found topic and the remedy, as a text; None if the topic is unchanged."""
+        """The expected topic, the found topic and the remedy, as text; None if the topic is unchanged."""
         began, now = self._began_with, self._found
         reason: StopReason = "topic-replaced"
         if now is None:

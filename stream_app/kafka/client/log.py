@@ -20,10 +20,10 @@ from stream_app.setup.settings import Settings
 _FETCH_WAIT_MS = 10
 """How long a broker holds a fetch that finds nothing, delaying the next request at a log's end."""
 _POLL_MS = 20
-"""How long to wait for records before checking the position, which is all that a final marker moves."""
+"""How long to wait for records before checking the position; a final marker moves only the position."""
 _FOLLOW_MS = 200
 _LAST_RECORDS = 256
-"""How many records from the end are searched first: only aborted or unwanted ones can follow the last."""
+"""The number of records searched first, at the end; only aborted or unwanted records can follow the last."""
 
 
 class LogReader:
@@ -124,9 +124,9 @@ async def records_of(
 ) -> AsyncIterator[ConsumerRecord]:
     """Yield the records of ``topic`` up to its end at the time of the call, or forever with ``follow``.
 
-    Reading starts at the beginning of each partition, or at its end with ``from_end``. With ``since_ms``, records with
-    an earlier timestamp are omitted, and those before the first later one are not read. Commits no offsets and joins no
-    group. Raises `LookupError` if the topic does not exist.
+    Reading starts at the beginning of each partition, or at its end with ``from_end``. With ``since_ms``, reading
+    starts at the first record whose timestamp is not earlier, and later records with an earlier timestamp are omitted.
+    This commits no offsets and joins no group. Raises `LookupError` if the topic does not exist.
     """
     await assert_there(settings, topic)  # a consumer would search forever, or create it
     async with started(_consumer(settings, isolation, topic)) as consumer:

@@ -1,4 +1,4 @@
-"""Explains why the brokers could not be used: the request, the answer and the remedy; no passwords."""
+"""Explains why the brokers could not be used: the request, the answer and the remedy, but no passwords."""
 
 import asyncio
 import logging
@@ -33,7 +33,7 @@ _PAUSES_SECONDS = (0.5, 1.0, 2.0, 4.0)
 
 
 def unauthorized(error: BaseException | None) -> bool:
-    """Return whether the brokers' ACLs caused the error, which aiokafka may wrap in a general one."""
+    """Return whether the brokers' ACLs caused the error, which aiokafka may wrap in a general error."""
     return error is not None and (isinstance(error, tuple(_DENIED)) or unauthorized(error.__cause__))
 
 
@@ -50,7 +50,7 @@ class Refusal:
 
 
 def refusal_of(settings: Settings, error: Exception) -> Refusal:
-    """Return an error of a Kafka client as a message that its user can act on.
+    """Return a Kafka client's error as a message that the user can act on.
 
     After a failed login or handshake, clients report only that there is no broker; another connection finds the cause.
     """
@@ -91,7 +91,7 @@ def _denied(settings: Settings, error: BaseException) -> str:
 
 
 async def _tried(settings: Settings) -> Exception | None:
-    """Connect to each configured broker; return a TLS or login error, else the first other error or None."""
+    """Connect to each configured broker; return a TLS or login error, otherwise the first other error or None."""
     client = client_arguments(settings)
     why: Exception | None = None
     for host, port, _ in collect_hosts(client.pop("bootstrap_servers")):
@@ -113,7 +113,7 @@ async def _failed(client: dict[str, Any], host: str, port: int, seconds: float) 
 
 
 async def silent_brokers(settings: Settings, seconds: float) -> list[str]:
-    """Return the configured brokers with which no connection can be opened within ``seconds``."""
+    """Return the configured brokers to which no connection can be opened within ``seconds``."""
     client = client_arguments(settings)
     named = [(host, port) for host, port, _ in collect_hosts(client.pop("bootstrap_servers"))]
     found = await asyncio.gather(*(_failed(client, host, port, seconds) for host, port in named))
@@ -123,7 +123,7 @@ async def silent_brokers(settings: Settings, seconds: float) -> list[str]:
 async def repeated(ask: Callable[[], Awaitable[Answer]], settings: Settings) -> Answer:
     """Return the result of ``ask``; repeat the call if a reachable broker left a request unanswered.
 
-    aiokafka repeats no request while a client starts: a single broken connection would end a worker. Raises
+    aiokafka repeats no request while a client starts, so a single broken connection would end a worker. Raises
     `aiokafka.errors.KafkaError` if no broker can be reached, the error is permanent, or the last call fails.
     """
     for pause_seconds in _PAUSES_SECONDS:
@@ -164,7 +164,7 @@ def _explained(settings: Settings, error: Exception, found: str) -> tuple[str, s
 
 
 def _unreached(error: OSError) -> str:
-    """Return why a connection failed; Python joins the errors of several addresses without a number."""
+    """Return why a connection failed; Python joins the errors of several addresses into one without a number."""
     match error:
         case ConnectionRefusedError():
             return "nothing is listening there"

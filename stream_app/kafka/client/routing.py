@@ -12,11 +12,11 @@ from stream_app.setup.settings import Settings
 
 _CACHED_KEYS = 100_000
 _WORKERS_KEYS = 4_096
-"""Number of keys that a worker caches: it looks up each series once, and a key takes 200 bytes."""
+"""The number of keys that a worker caches: it looks up each series once, and a key takes 200 bytes."""
 
 
 def router(partitions: int, cached_keys: int = _CACHED_KEYS) -> Callable[[bytes], int]:
-    """Return Kafka's default partitioner as a function, cached because computing the hash costs more."""
+    """Return Kafka's default partitioner as a function, with a cache because computing the hash costs more."""
 
     @lru_cache(maxsize=cached_keys)
     def partition_of(key: bytes) -> int:

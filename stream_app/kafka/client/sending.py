@@ -40,7 +40,7 @@ class SentEvents:
 
     @property
     def unknown(self) -> int:
-        """The number of events sent without an answer: they may or may not be in the topic."""
+        """The number of events that were sent but not answered; they may or may not be in the topic."""
         return sum(count for _, count in self._waiting)
 
     def wait_for(self, delivery: asyncio.Future[Any], count: int) -> None:
@@ -67,7 +67,7 @@ class SentEvents:
 
 
 async def send_events(settings: Settings, events: Iterable[Event], acknowledged: SentEvents | None = None) -> int:
-    """Send all events in order and return their number; raise aiokafka's error if one is unacknowledged.
+    """Send all events in order and return their number; raise aiokafka's error if one is not acknowledged.
 
     ``acknowledged`` collects each batch as it is acknowledged, so an interrupted caller knows how far it got. Events of
     a series keep their order; a record without a series goes to partition 0, whose worker rejects it.
@@ -91,7 +91,7 @@ async def send_events(settings: Settings, events: Iterable[Event], acknowledged:
 
 
 def _read(remaining: Iterator[Event]) -> list[Event]:
-    """Return the next events. Ctrl-C interrupts even a wait for input, which asyncio's handler would not."""
+    """Return the next events; unlike asyncio's handler, this lets Ctrl-C interrupt even a wait for input."""
     taken = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or taken in {signal.SIG_IGN, None}:
         return list(islice(remaining, CHUNK_EVENTS))

@@ -1,7 +1,7 @@
 """The required topics, their names and settings, and how a cluster's topics differ from them.
 
 Kafka's defaults lose data here: a record stamped two hours ahead fails its transaction, and records stamped years ago
-are deleted within minutes. So every setting on which the guarantee or the recovery depends is set explicitly and
+are deleted within minutes. Every setting on which the guarantee or the recovery depends is therefore set explicitly and
 checked.
 """
 

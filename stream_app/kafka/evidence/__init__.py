@@ -1,1 +1,1 @@
-"""Evidence from rows and logs of a partition's past, and why it may not continue."""
+"""Evidence of a partition's past, from rows and logs, and the reasons why it may not continue."""

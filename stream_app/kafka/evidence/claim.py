@@ -1,8 +1,8 @@
 """Claims: records that show which application a ledger partition belongs to.
 
-Two applications under one prefix would each process every step, and each spend the budget. So before its first entry an
-application writes a claim into each ledger partition: a record with an empty key, without the `input` header, and
-outside every series, chain and signed checkpoint. The committed claim with the lowest offset is valid forever; in a
+Two applications under one prefix would each process every step, and each spend the budget. Before its first entry, an
+application therefore writes a claim into each ledger partition: a record with an empty key, without the `input` header,
+and outside every series, chain and signed checkpoint. The committed claim with the lowest offset is valid forever; in a
 partition older than claims, other records precede it. An application that finds another application's claim stops
 (`foreign-writer`).
 """
@@ -33,7 +33,7 @@ class Claim(NamedTuple):
 
 
 def is_claim(record: Any) -> bool:
-    """Return whether a record of the ledger is a claim, not an entry."""
+    """Return whether a record of the ledger is a claim rather than an entry."""
     return bool(record.key == CLAIM_KEY)
 
 
@@ -45,7 +45,7 @@ class FoundClaim(NamedTuple):
 
 
 async def find(site: Site, partition: int) -> FoundClaim:
-    """Return this application's claim from the partition row or the ledger; raise if another is valid."""
+    """Return this application's claim from the partition row or the ledger; raise if another claim is valid."""
     async with site.brokers.reader("read_committed") as reader:
         row = await last_row(reader, site.names, partition)
         if row is not None and row.claim != NO_CLAIM:
@@ -98,7 +98,7 @@ def _own(site: Site, partition: int, claim: Claim) -> int:
 
 
 async def _ruling(reader: Reader, topic: str, partition: int, start: int) -> tuple[int, Claim | None]:
-    """Return the offset below which there is no claim, and the first claim from ``start`` on, or None."""
+    """Return the offset below which there is no claim, and the first claim at or after ``start``, or None."""
     async for records in reader.records(topic, partition, start):
         for record in records:
             if is_claim(record) and (claim := _decoded(record)) is not None:

@@ -5,8 +5,8 @@ A log that lost its beginning or its end must neither give budget back nor allow
 * A changelog that begins later than the row allows lacks rows of idle series: they would start over.
 * A ledger that begins later, or ends sooner, lacks entries, and `recover` would not know what they spent.
 * Releases may expire, so only the end of their log shows whether some are lost.
-* Entries, releases and rejects name their input. Ledger entries are written first: a release without an entry shows
-  that the ledger lost its end, and an entry without its release that the releases topic did.
+* Entries, releases and rejects name their input. Ledger entries are written first. A release without an entry therefore
+  shows that the ledger lost its end, and an entry without its release shows that the releases topic lost its end.
 """
 
 from dataclasses import dataclass, replace
@@ -121,19 +121,19 @@ def disagreement(answered: AnsweredInput, ends: Ends, accepted: int, last_reject
 
 
 def input_short(next_offset: int, end: int) -> Shortage:
-    """Return the shortage of input that ends at ``end``: new input below ``next_offset`` would be lost."""
+    """Return the shortage for input that ends too early, at ``end``: new input below ``next_offset`` would be lost."""
     asked = f"input up to offset {next_offset}, which was processed"
     return Shortage("input-short", asked, f"that the log ends at {end}")
 
 
 def input_lost(next_offset: int, first: int) -> Shortage:
-    """Return the shortage of input that begins at ``first``, after ``next_offset``, the next to process."""
+    """Return the shortage for input that begins at ``first``, after ``next_offset``, the next offset to process."""
     found = f"that the log starts at {first}: events were deleted before they were processed"
     return Shortage("input-lost", f"input from offset {next_offset} on", found)
 
 
 def counts_lost(recall_offset: int, first: int) -> Shortage:
-    """Return the shortage of input that begins at ``first``, later than ``recall_offset``.
+    """Return the shortage for input that begins at ``first``, later than ``recall_offset``.
 
     Open steps are counted from ``recall_offset`` on.
     """
@@ -143,7 +143,7 @@ def counts_lost(recall_offset: int, first: int) -> Shortage:
 
 
 def torn(changelog: Bounds, committed_end: int) -> Shortage | None:
-    """Return the shortage of a changelog that ends inside a transaction: the next commit would end it."""
+    """Return the shortage for a changelog that ends inside a transaction, which the next commit would end."""
     if committed_end >= changelog.end:
         return None
     asked, found = (
@@ -154,7 +154,7 @@ def torn(changelog: Bounds, committed_end: int) -> Shortage | None:
 
 
 async def cut_short(reader: Reader, names: TopicNames, partition: int) -> Shortage | None:
-    """Return the shortage of a changelog that does not end with the partition row, as every batch does.
+    """Return the shortage for a changelog that does not end with the partition row, although every batch does.
 
     ``reader`` reads committed records. The rows after the partition row include input that it does not cover.
     """
@@ -194,8 +194,8 @@ async def ends_of(reader: Reader, names: TopicNames, partition: int) -> Ends:
 async def answered_of(reader: Reader, names: TopicNames, partition: int, covered: int | None = None) -> AnsweredInput:
     """Return the input of the last outputs; ``reader`` reads committed records.
 
-    The partition row covers input below ``covered``, or is missing if that is None. Missing outputs of later input will
-    still be published.
+    The partition row covers input below ``covered``, or is missing if ``covered`` is None. Missing outputs of later
+    input will still be published.
     """
     logs = (names.ledger, names.releases, names.rejects)
     # Outputs are written in the order of their input, so the last record of a log has the highest input.

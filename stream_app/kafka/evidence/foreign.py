@@ -1,9 +1,9 @@
 """Finds records that another application wrote into this application's topics.
 
 Every output carries the `input` header, whoever wrote it, and another application with the same key writes the same
-bytes. Only the producer id in the batch header distinguishes them: the brokers assign it to a transactional id, and so
-to one application and partition. While one owner works, it need not read anything to rule out other writers: its next
-batch then begins right after the marker of its last transaction.
+bytes. Only the producer id in the batch header distinguishes the applications: the brokers assign it to a transactional
+id, and thus to one application and partition. While one owner works, it need not read anything to rule out other
+writers: its next batch then begins right after the marker of its last transaction.
 """
 
 from collections.abc import Collection, Mapping
@@ -40,7 +40,7 @@ def content(record: Any) -> Any:
 
 
 def input_offset(record: Any) -> int:
-    """Return the input offset in an output record's header; raises `PartitionStoppedError` without one."""
+    """Return the input offset in an output record's header; raises `PartitionStoppedError` if there is none."""
     try:
         return next(int(value) for name, value in record.headers if name == INPUT_HEADER and record.value is not None)
     except (StopIteration, ValueError, TypeError):
@@ -60,10 +60,10 @@ class Ownership:
     def __init__(self, brokers: Brokers, partition: int) -> None:
         self._brokers, self._partition = brokers, partition
         self._next: dict[str, tuple[int, int]] = {}
-        """By topic: the offset checked so far, and where the next batch begins if there is no other writer."""
+        """For each topic, the offset checked so far, and where the next batch begins if there is no other writer."""
 
     async def begin(self, starts: Mapping[str, int], own: Collection[int]) -> None:
-        """Check each topic from its start offset (-1: unknown) to its end; expect only own records afterwards.
+        """Check each topic from its start offset (-1: unknown) to its end; from then on, expect only our own records.
 
         ``own`` contains the producer ids of this application; if an offset or an id is unknown, nothing is checked.
         Raises `PartitionStoppedError` if another producer wrote there.
@@ -76,7 +76,7 @@ class Ownership:
                 self._next[topic] = end, end
 
     async def check(self, topic: str, written: Extent, count: int, own: int) -> None:
-        """Check that only markers precede or separate ``count`` records just written; raises as `begin` does."""
+        """Check that only markers precede or separate the ``count`` records just written; raise as `begin` does."""
         expected = self._next.pop(topic, None)
         if written.first is None or written.end is None:
             return  # a repeated request has no offsets; the next batch restarts the check

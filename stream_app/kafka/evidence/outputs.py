@@ -1,9 +1,9 @@
 """Compares the logs with the outputs of input after the partition row, and writes only missing ones.
 
-Such outputs exist for one of two reasons. Either the changelog lost its end, including the row. Or a late copy of an
-earlier request committed a partly written batch (KIP-890), so that each log contains only the beginning of the batch's
-outputs, or none. The input is processed once more from the row. An output that exists is skipped; one missing after the
-end of its log is published now, with the same bytes.
+Such outputs exist for one of two reasons. Either the changelog lost its end, including the row, or a late copy of an
+earlier request committed a partly written batch (KIP-890). In the second case, each log contains only the beginning of
+the batch's outputs, or none. The input is processed once more from the row. An output that exists is skipped; one that
+is missing after the end of its log is published now, with the same bytes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +43,7 @@ class CommittedOutputs:
         self._whole, self._gone, self._found = whole, gone, dict(found)
 
     def holds(self, offset: int, digest: str) -> bool:
-        """Return whether input ``offset`` has this output, each counted once; raise if it differs or is lost."""
+        """Return whether input ``offset`` has this output, counting each once; raise if it differs or is lost."""
         left = self._found.get(offset)
         if left is not None and digest in left:
             left.remove(digest)
@@ -89,7 +89,7 @@ class Outputs(NamedTuple):
 async def outputs_of(
     reader: Reader, names: TopicNames, partition: int, row: PartitionRow, answered: AnsweredInput, ends: Ends
 ) -> Outputs:
-    """Return the committed outputs of input from ``row`` on; ``reader`` reads committed records."""
+    """Return the committed outputs for input from ``row`` on; ``reader`` reads committed records."""
     start = row.next_offset
     entries = await _found(reader, names.ledger, partition, start, _digest)
     released = await _found(reader, names.releases, partition, start, _digest)
@@ -200,7 +200,7 @@ def unless_held(committed: CommittedOutputs, append: Append, *, named: bool = Tr
 
 
 async def first_of(reader: Reader, topic: str, partition: int, start: int) -> int:
-    """Return the first offset in a log whose outputs all belong to input from ``start`` on."""
+    """Return the first offset in a log from which all outputs belong to input at or after ``start``."""
     if start <= 0:
         return 0
     before = await reader.last(topic, partition, lambda one: not is_claim(one) and input_offset(one) < start)
@@ -214,7 +214,7 @@ def _digest(record: Any) -> str:
 async def _found(
     reader: Reader, topic: str, partition: int, start: int, named: Callable[[Any], Name]
 ) -> dict[int, list[Name]]:
-    """Return the names of a log's outputs of input from ``start`` on, in the order of their input."""
+    """Return the names of a log's outputs for input from ``start`` on, in the order of that input."""
     found: dict[int, list[Name]] = {}
     async for records in reader.records(topic, partition, await first_of(reader, topic, partition, start)):
         for record in filterfalse(is_claim, records):

@@ -21,28 +21,28 @@ class PartitionRow:
     partitions: int  # partition count: another count would place series elsewhere
     next_offset: int  # the first unprocessed input offset
     recall_offset: int
-    """Where to restart reading input for open steps, which exist only in memory; else the next offset."""
+    """Where to start reading input again for open steps, which exist only in memory; otherwise the next offset."""
     ledger_offset: int  # every earlier ledger record is either in the state or not binding
     key: str  # fingerprint of the noise key
     configuration: str  # fingerprint of all configuration that affects decisions
     last_offset: int = -1  # offset of the last processed record; -1 if none, or before this was stored
     last_append_ms: int = 0
-    """When the broker appended that record: differs if the events topic lost its end and grew again."""
+    """When the broker appended that record; this differs if the events topic lost its end and grew again."""
     changelog_first: int = UNKNOWN
     """The offset from which the changelog must be complete: if it begins later, it lost rows of series."""
     ledger_first: int = UNKNOWN  # offset from which the ledger must be complete
     releases_offset: int = UNKNOWN
-    """All releases before this offset are written; those of the last batch may follow it."""
+    """All releases before this offset are written; those of the last batch may come after it."""
     last_reject: int = UNKNOWN  # input offset of the last reject; -1 if none is known
     releases_lost: int = -1  # the loss of releases of input up to here was accepted
     rejects_lost: int = -1  # the loss of rejects of input up to here was accepted
     group_offset: int = UNKNOWN  # the group's offset that `recover` reset; earlier input is processed again
     life: str = ""
-    """Changes when the changelog is rewritten from an earlier point; other copies are then discarded."""
+    """A name that changes when the changelog is rewritten from an earlier point; other copies are then discarded."""
     claim: int = UNKNOWN  # offset of this application's valid claim to the ledger partition
     producer: int = UNKNOWN  # producer id of the owner that wrote it; unknown after `recover`
     separator: str = ""
-    """The separator after person names in series ids, which placed the series; empty without persons."""
+    """The separator after person names in series ids, used to place the series; empty without persons."""
 
     def encode(self) -> bytes:
         """Return the encoded row; without persons, the format is the one used before persons existed."""

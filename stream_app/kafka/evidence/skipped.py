@@ -2,9 +2,9 @@
 
 A worker's group offset never passes unprocessed input, and every processed record has an output that names it, with two
 exceptions: a contribution, and a watermark that closes nothing. While the steps they belong to are open, the group's
-offset stays before them. So if there are records between the last input that outputs name and the group's offset,
-somebody advanced that offset; only for those two kinds is this uncertain. Offsets without a record are transaction
-markers.
+offset stays before them. If there are records between the last input that outputs name and the group's offset, somebody
+must therefore have advanced that offset; this is uncertain only for those two kinds. Offsets without a record are
+transaction markers.
 
 A reading of a unit has no output either, and the group's offset passes it at once: input of series with units below
 that offset counts as processed.
@@ -29,7 +29,7 @@ class SkippedRecords(NamedTuple):
     unsure: int  # how many are contributions or watermarks, which may lack output
 
     def refused(self, names: TopicNames, partition: int, told: int, committed: int) -> PartitionStoppedError:
-        """Return the error for recovery that would skip them; outputs name only input below ``told``."""
+        """Return the error for a recovery that would skip these records; outputs name only input below ``told``."""
         asked = f"outputs for all input from {names.events} below the group's offset {committed}"
         unsure = (
             f", of which {self.unsure} are contributions or watermarks, which need no output" if self.unsure else ""

@@ -38,7 +38,7 @@ _LAST_SECONDS = 5.0  # to acknowledge processed input; partition rows record it 
 
 
 class WholeFetch(faust.Schema[Any, Any]):
-    """Passes a fetch on undecoded."""
+    """Passes on a fetch without decoding it."""
 
     def loads_key(self, app: Any, message: Any, **_: Any) -> None:
         """Return None: a fetch as a whole has no key."""
@@ -51,13 +51,13 @@ class WholeFetch(faust.Schema[Any, Any]):
 class Assignor(PartitionAssignor):
     """Faust's assignor, with a name that contains the separator after persons' names.
 
-    The brokers admit no worker to a group whose assignor has another name. Two workers that place series and store
-    persons' budgets by different separators would each spend one person's budget.
+    The brokers admit no worker to a group whose assignor has another name. Two workers that use different separators to
+    place series and to store persons' budgets would each spend the same person's budget.
     """
 
     @property
     def name(self) -> str:
-        """The name that brokers compare; without persons it is Faust's own."""
+        """The name that brokers compare; without persons, it is Faust's own name."""
         separator = cast("App", self.app).separator
         return "faust" if separator is None else f"faust-members-{ord(separator):x}"
 
@@ -65,8 +65,8 @@ class Assignor(PartitionAssignor):
 class Recovery(FaustRecovery):
     """Faust's recovery, used only for standby copies: an owned partition restores itself (`Restorer`).
 
-    In Faust, no partition of a worker continues before the last one is read back. Faust also waits for the last
-    *record* of the changelog, which in a transactional log is a marker that consumers never receive. Here a copy is
+    In Faust, no partition of a worker continues until the last one has been read back. Faust also waits for the last
+    *record* of the changelog, which in a transactional log is a marker that consumers never receive. Here, a copy is
     complete when the consumer's position has passed the end of the log.
     """
 
@@ -113,13 +113,13 @@ class Recovery(FaustRecovery):
         return remaining
 
     async def on_rebalance(self, *arguments: Any, **named: Any) -> None:
-        """Forget how far the copies of the last assignment were read."""
+        """Forget how far the copies of the last assignment had been read."""
         self._reached.clear()
         self.copies.leave()
         await super().on_rebalance(*arguments, **named)
 
     async def on_recovery_completed(self, generation_id: int = 0) -> None:
-        """Pass on no fetch until the flow resumes: Faust now empties its queues without seeking afterwards."""
+        """Do not pass on any fetch until the flow resumes: Faust now empties its queues without seeking afterwards."""
         self.app.consumer.stop_flow()
         await super().on_recovery_completed(generation_id)
 

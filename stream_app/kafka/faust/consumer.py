@@ -45,7 +45,7 @@ class Consumer(driver.Consumer):
 
     @Service.task
     async def _watch_group(self) -> None:
-        """Crash if the group refuses this worker; otherwise its coordinator waits until the error is read."""
+        """Crash if the group refuses this worker; its coordinator would otherwise wait until the error is read."""
         with suppress(ConsumerEndedError):
             while not self.should_stop:
                 await self.sleep(_GROUP_SECONDS)
@@ -55,8 +55,8 @@ class Consumer(driver.Consumer):
         """Let Faust warn if nothing was fetched for a long time for a running or standby partition.
 
         Faust's other checks look at streams and acknowledgements since the worker's start or the last rebalance. They
-        reported partitions as stalled that were restoring their state or had just received a first record. Here one
-        agent passes everything on at once, and `landmark_event_lag_records` shows input that waits to be processed.
+        reported partitions as stalled when these were restoring their state or had just received a first record. Here
+        one agent passes everything on at once, and `landmark_event_lag_records` shows input that waits to be processed.
         """
         if not (
             self.app.partitions.runs(tp.partition)
@@ -68,7 +68,7 @@ class Consumer(driver.Consumer):
             self._thread.verify_recovery_event_path(now, tp)
 
     def keep(self, tp: TP, offset: int) -> None:
-        """Keep the group's offset of a partition at or below ``offset``, even if later input is acknowledged."""
+        """Keep the group's offset for a partition at or below ``offset``, even if later input is acknowledged."""
         self._kept[tp] = offset
 
     def cannot_read(self, error: UnreadableBatchError) -> None:
@@ -84,7 +84,7 @@ class Consumer(driver.Consumer):
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     async def getmany(self, timeout: float) -> AsyncIterator[tuple[TP, ConsumerMessage]]:  # noqa: ASYNC109 (Faust's)
-        """Fetch; apply changelog records, and yield one message for each partition of the events topic."""
+        """Fetch, apply changelog records, and yield one message for each partition of the events topic."""
         self._wanted.clear()
         self._thread.polled()
         if not self.flow_active:
@@ -123,7 +123,7 @@ class Consumer(driver.Consumer):
                 self._miss([tp])
 
     def _miss(self, fetched: Iterable[TP]) -> None:
-        """Fetch dropped records again: the consumer is already past them, and no further record may come."""
+        """Fetch dropped records again, because the consumer is already past them and more records may never come."""
         for tp in fetched:
             if tp.topic == self.app.events_topic:
                 self.app.partitions.miss(tp.partition)
@@ -147,7 +147,7 @@ class Consumer(driver.Consumer):
         await super().on_partitions_assigned(assigned, generation_id)
 
     def resume_partitions(self, tps: Iterable[TP]) -> None:
-        """Resume the partitions whose owner runs; stopped ones stay paused."""
+        """Resume the partitions whose owners are running; stopped ones stay paused."""
         super().resume_partitions(
             {tp for tp in tps if tp.topic != self.app.events_topic or self.app.partitions.runs(tp.partition)}
         )
@@ -208,7 +208,7 @@ class Producer(driver.Producer):
     """Faust's producer, which never sends anything."""
 
     async def on_start(self) -> None:
-        """Connect to no broker: a client that is never used must not fail."""
+        """Connect to no broker, because a client that is never used must not fail."""
 
     async def create_topic(self, topic: str, *_: Any, **__: Any) -> None:
         """Create no topic: Faust would create the changelog, which a worker may not be permitted to do."""
@@ -236,7 +236,7 @@ class FaustFeed:
         return TP(self._events_topic, partition)
 
     async def start(self, partition: int, offset: int) -> None:
-        """Start at an offset; Faust assigns partitions paused."""
+        """Start at an offset; Faust assigns partitions in a paused state."""
         await self.seek(partition, offset)
         self._consumer.resume_partitions({self._tp(partition)})
         self.resume(partition)
@@ -250,7 +250,7 @@ class FaustFeed:
         self._consumer.on_buffer_full(self._tp(partition))
 
     def resume(self, partition: int) -> None:
-        """Fetch again."""
+        """Resume fetching."""
         self._consumer.on_buffer_drop(self._tp(partition))
 
     async def earliest(self, partition: int) -> int:
@@ -263,9 +263,9 @@ class FaustFeed:
         return await self._consumer.thread.owns(self._tp(partition), offset)
 
     def keep(self, partition: int, offset: int) -> None:
-        """Keep the group's offset of a partition at or below ``offset``."""
+        """Keep the group's offset for a partition at or below ``offset``."""
         self._consumer.keep(self._tp(partition), offset)
 
     async def committed(self, partition: int) -> int | None:
-        """Return the group's offset of a partition."""
+        """Return the group's offset for a partition."""
         return await self._consumer.thread.committed(self._tp(partition))

@@ -23,7 +23,7 @@ from stream_app.kafka.client.refusal import repeated, unauthorized
 logger = logging.getLogger(__name__)
 
 _FETCH_WAIT_MS = 250
-"""How long a broker holds an empty fetch; the fetch of a newly assigned partition waits for it."""
+"""How long a broker holds an empty fetch; a newly assigned partition's fetch has to wait for that."""
 
 _AGREE_SECONDS = 1.0
 """How long a closing consumer waits for a running rebalance; after that it leaves the group at once."""
@@ -62,8 +62,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     async def call_thread(self, fun: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
         """Return the thread's answer; raises ``ConsumerEndedError`` if the thread ends before it answers.
 
-        Faust's own version would wait forever: the thread of a crashed app ends by itself, but stopping the app calls
-        the thread.
+        Faust's own version would wait forever, because the thread of a crashed app ends by itself, but stopping the app
+        calls the thread.
         """
         if self._silent:
             raise ConsumerEndedError
@@ -94,7 +94,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             promise.cancel()  # the thread skips a request that it has not started
 
     async def on_thread_stop(self) -> None:
-        """Close the consumer; suppress aiokafka's error that absent brokers cancelled its own requests."""
+        """Close the consumer; suppress the error that aiokafka raises because absent brokers cancelled its requests."""
         closing = asyncio.create_task(super().on_thread_stop())
         _, late = await asyncio.wait({closing}, timeout=_AGREE_SECONDS)
         if late:
@@ -105,8 +105,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     async def _leave_group(self) -> None:
         """Leave the group during a rebalance; aiokafka leaves only afterwards, and waits for sleeping members.
 
-        A separate connection is used: on the group's own one, brokers read nothing until they have answered the join
-        request.
+        This uses a separate connection: on the group's own connection, brokers read nothing until they have answered
+        the join request.
         """
         consumer = self._consumer
         group = None if consumer is None else getattr(consumer, "_coordinator", None)
@@ -130,7 +130,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         self._refuse()
 
     def polled(self) -> None:
-        """Record that the app's loop polls, with or without a result. Called from that loop.
+        """Record that the app's loop polls, with or without a result. This is called from that loop.
 
         If a consumer does not poll for `broker_max_poll_interval`, aiokafka assumes that its app hangs, leaves the
         group, and does not rejoin until it polls. aiokafka counts only its own calls, which are not made while there
@@ -177,7 +177,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         """Collect garbage, which Python would do only hours later in an idle worker.
 
         PRIVACY: fetches that the client dropped stay in reference cycles, some of them old, and Python keeps the
-        numbers of freed floats in its free list, which is emptied only by a collection of the oldest generation. So all
+        numbers of freed floats in its free list. Only a collection of the oldest generation empties that list, so all
         generations are collected.
         """
         start = time.monotonic()
@@ -187,7 +187,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             self._collects_from = end + _IDLE_SHARE * (end - start)
 
     def look(self) -> None:
-        """Check the fetched records at once, because more partitions are wanted. Called from the app's loop."""
+        """Check the fetched records at once, because more partitions are wanted; this is called from the app's loop."""
         with suppress(RuntimeError):  # its loop is closed
             self.thread_loop.call_soon_threadsafe(self._look)
 
@@ -199,7 +199,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                     waiter.set_result(None)
 
     async def _drain(self, consumer: AIOKafkaConsumer, active: set[TP]) -> dict[TP, Records]:
-        """Return the records already fetched as columns, without an object per record."""
+        """Return the already fetched records, in columns and without an object per record."""
         if not self.consumer.flow_active or consumer._subscription.reassignment_in_progress:  # noqa: SLF001
             self.stretches = {}  # the last fetch may belong to an assignment that is over
             return {}  # aiokafka would await the next assignment, so the app's loop would block and stop polling
@@ -227,7 +227,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         return drained
 
     async def committed(self, tp: TP) -> int | None:
-        """Return the group's committed offset of a partition."""
+        """Return the group's committed offset for a partition."""
         return cast("int | None", await self.call_thread(self._committed, tp))
 
     async def _committed(self, tp: TP) -> int | None:

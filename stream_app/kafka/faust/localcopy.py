@@ -34,7 +34,7 @@ CopyFault = DamagedCopyError | LocalStateError
 
 
 def fault_of(path: Path, error: Exception) -> CopyFault:
-    """Classify an error of RocksDB; rocksdict raises plain exceptions with RocksDB's message."""
+    """Classify a RocksDB error; rocksdict raises plain exceptions with RocksDB's message."""
     said = " ".join(str(error).split())[:_MOST_CHARACTERS]
     if _says(said, _FULL):
         return LocalStateError("disk-full", path, f"{said} ({_free(path)})")
@@ -46,7 +46,7 @@ def fault_of(path: Path, error: Exception) -> CopyFault:
 
 
 def tables_of(path: Path) -> set[str]:
-    """Return the names of the complete tables, before RocksDB deletes those that it does not know.
+    """Return the names of the complete tables, before RocksDB deletes those it does not know.
 
     A table without its last bytes was still being written when the process died: its rows are in the write-ahead log.
     """
@@ -56,7 +56,8 @@ def tables_of(path: Path) -> set[str]:
 def check_writes(path: Path) -> None:
     """Check the write-ahead logs of a copy that is about to be opened.
 
-    Raises `HoleError` if an earlier log lost its content, or may have lost it: RocksDB continues with the next log.
+    Raises `HoleError` if an earlier log lost its content, or may have lost it, because RocksDB continues with the next
+    log.
     """
     earlier = sorted(path.glob("*.log"))[:-1] if path.is_dir() else []
     if any(file.stat().st_size == 0 for file in earlier):
@@ -80,7 +81,7 @@ def mark_open(path: Path) -> None:
 
 
 def mark_closed(path: Path) -> None:
-    """Remove the mark: the tables contain the whole copy."""
+    """Remove the mark, because the tables contain the whole copy."""
     (path / _OPEN).unlink(missing_ok=True)
 
 

@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS = 5
 REBALANCES: float = 2
-"""A joining worker may wait for a whole rebalance, and for another one that began meanwhile."""
+"""The number of rebalances a joining worker may wait for: a whole one, and another that began meanwhile."""
 
 
 class Membership:

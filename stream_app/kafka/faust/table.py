@@ -20,7 +20,7 @@ _INCOMING = "incoming"
 _FEWEST_LOADED = 1024
 """The smallest number of rows for which a separate table is worthwhile."""
 _FILES_MERGED = 8
-"""Flushed memtables merged at once: twice RocksDB's default, so rows are rewritten less often."""
+"""The number of flushed memtables merged at once: twice RocksDB's default, to rewrite rows less often."""
 _BLOOM_BITS = 10  # about 1 % false positives: a new series rarely reads a block
 
 
@@ -149,7 +149,7 @@ class StateStore(rocksdb.Store):
         return None if value is None else int(value)
 
     def write(self, partition: int, rows: Iterable[tuple[bytes, bytes | None]], offset: int | None) -> None:
-        """Write rows and the changelog offset in one atomic batch; None deletes; a key's last row wins."""
+        """Write rows and the changelog offset in one atomic batch; None deletes a row, and a key's last row wins."""
         batch = rocksdict.WriteBatch(raw_mode=True)
         put, delete = batch.put, batch.delete
         # Rows sorted by key are adjacent in the memtable: writing and flushing cost a fifth less. The sort is stable,
@@ -164,7 +164,7 @@ class StateStore(rocksdb.Store):
         self._asked(partition, lambda database: database.write(batch))
 
     def load(self, partition: int, rows: Mapping[bytes, bytes | None], offset: int) -> None:
-        """Write like ``write``; many rows become a separate table on disk, bypassing log and memtable."""
+        """Write like ``write``; many rows become a separate table on disk, bypassing the log and the memtable."""
         if len(rows) < _FEWEST_LOADED:
             self.write(partition, rows.items(), offset)
             return
@@ -209,7 +209,7 @@ class StateStore(rocksdb.Store):
         """Open nothing: each partition opens its own database, and its faults must not end the worker."""
 
     def persisted_offset(self, tp: TP) -> int | None:
-        """Return the changelog offset of a copy for Faust, or None if it has none or cannot be read."""
+        """Return the changelog offset of a copy for Faust, or None if the copy has none or cannot be read."""
         try:
             return self.offset(tp.partition)
         except (DamagedCopyError, LocalStateError):

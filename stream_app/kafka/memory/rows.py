@@ -15,7 +15,7 @@ class Copy:
         self.offset: int | None = None
 
     def put(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
-        """Store rows; None deletes, and a key's last row wins."""
+        """Store rows; None deletes a row, and a key's last row wins."""
         for key, value in rows:
             if value is None:
                 self.rows.pop(key, None)
@@ -59,13 +59,13 @@ class MemoryRows:
         return self.copy(partition).offset
 
     def write(self, partition: int, rows: Iterable[tuple[bytes, bytes | None]], offset: int | None) -> None:
-        """Write rows and the changelog offset atomically; a None value deletes, a None offset is not stored."""
+        """Write rows and the changelog offset atomically; None deletes a row, and a None offset is not stored."""
         copy = self.copy(partition)
         copy.put(rows)
         copy.offset = copy.offset if offset is None else offset
 
     def load(self, partition: int, rows: Mapping[bytes, bytes | None], offset: int) -> None:
-        """Write rows and the changelog offset atomically; a None value deletes."""
+        """Write rows and the changelog offset atomically; None deletes a row."""
         self.write(partition, rows.items(), offset)
 
     def discard(self, partition: int) -> None:

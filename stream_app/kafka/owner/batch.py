@@ -20,9 +20,9 @@ from stream_app.kafka.owner.tail import Tail
 from stream_app.privacy.reason import Reason
 
 MOST_SECONDS = 0.05
-"""Processing time after which a batch accepts no more single records, because later input has to wait."""
+"""The processing time after which a batch accepts no more single records, because later input has to wait."""
 SAMPLED = 50
-"""Number of series per batch with observed budget, rate and loss: observing all would double the cost."""
+"""The number of series per batch whose budget, rate and loss are observed: observing all would double the cost."""
 
 
 @dataclass(slots=True)
@@ -50,40 +50,40 @@ class Batch:
     bound: bool = False
     """Whether binding ledger entries of later input have yet to be recomputed."""
     last_reject: int = -1
-    """The input offset of its last reject; -1 if it has none."""
+    """The input offset of the batch's last reject; -1 if it has none."""
     changed: dict[str, SeriesRow] = field(default_factory=dict)
-    """Rows of the series that were processed singly and changed."""
+    """Rows of the changed series that were processed one by one."""
     links: list[tuple[str, int, str]] = field(default_factory=list)
-    """Series, sequence and hash of each changed series' last entry; empty without signed checkpoints."""
+    """Series, sequence and hash of the last entry of each changed series; empty without signed checkpoints."""
     sample: list[SeriesRow] = field(default_factory=list)
     """Rows of some changed series."""
     members: dict[str, Member] = field(default_factory=dict)
     """Rows of the persons that changed, by chain name."""
     claims: list[Claims] = field(default_factory=list)
-    """These rows before and after the batch."""
+    """Each of these rows before and after the batch."""
     stored: list[tuple[bytes, bytes]] = field(default_factory=list)
     """Table rows to write, except sealed ones."""
     sealed: dict[bytes, bytes | None] = field(default_factory=dict)
     """Rows of open steps, by key; None deletes a row."""
     decisions: dict[tuple[str, str, str], int] = field(default_factory=dict)
-    """Counts by decision, scheme and digest of the default policy; empty for a series' own policy."""
+    """Counts by decision, scheme and digest of the default policy (empty for a series' own policy)."""
     together: int = 0
     """Number of records that were processed together, as columns."""
     passed: int = 0
-    """Records missed by views that an earlier reject says cannot start, per view."""
+    """Records missed by views that cannot start according to an earlier reject, per view."""
     rejected: dict[Reason, int] = field(default_factory=dict)
     spent: dict[tuple[str, str], int] = field(default_factory=dict)
     """Nano-epsilon spent on all measurements, by scheme and digest."""
     used: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Growth of the budget in use, in nano-epsilon, by scheme and digest."""
+    """The increase in used budget, in nano-epsilon, by scheme and digest."""
     renewals: dict[Renewal, int] = field(default_factory=dict)
     """Number of renewal bounds that were due, by outcome."""
     losses: list[tuple[float | None, float | None]] = field(default_factory=list)
-    """Backward loss before and after the batch, of each series whose policy names a correlation."""
+    """The backward loss before and after the batch, for each series whose policy names a correlation."""
 
     @classmethod
     def of(cls, given: BatchInput, ledger: Pages, releases: Pages, rejects: Pages, changelog: Pages) -> "Batch":
-        """Return the batch of some input before it is processed; the pages are those of its transaction."""
+        """Return the batch for some unprocessed input; the pages are those of its transaction."""
         records, end = given.records, given.end
         times = records.timestamps_ms
         first_ms, last_ms = (times[0], times[-1]) if times else (0, 0)
@@ -102,7 +102,7 @@ async def decide(
     *,
     linked: bool = False,
 ) -> Batch:
-    """Process records in order; ``rows`` are those after the previous batch, and are updated.
+    """Process records in order; ``rows`` contains the rows after the previous batch, and is updated.
 
     ``new`` creates pages. ``collection`` contains what open steps count or read, and is updated as well. If ``linked``,
     signed checkpoints are written, which need the last entries of changed series. Raises `LostCountersError` if the

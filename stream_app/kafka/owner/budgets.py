@@ -32,9 +32,9 @@ PolicyLabels = dict[str, str]  # labels by the digests of default policies
 
 
 def labels_of(defaults: Sequence[DefaultPolicy]) -> PolicyLabels:
-    """Return the labels of the configured default policies: their positions, from ``default-1``.
+    """Return the labels of the configured default policies: their positions, starting with ``default-1``.
 
-    If several globs have equal policies, the first position counts: the state knows policies by their digest.
+    If several globs have equal policies, the first position counts, because the state knows policies by their digest.
     """
     # PRIVACY: the position and not the glob, which can be the id of one series.
     labels: PolicyLabels = {}
@@ -44,20 +44,20 @@ def labels_of(defaults: Sequence[DefaultPolicy]) -> PolicyLabels:
 
 
 def label_of(labels: PolicyLabels, default: str) -> str:
-    """Return the label of a row's policy; ``default`` names its default policy, or is empty for its own."""
+    """Return the label of a row's policy; ``default`` names its default policy, or is empty for an own policy."""
     return labels.get(first_default(default), EARLIER) if default else OWN
 
 
 @dataclass(slots=True)
 class BudgetCounts:
-    """Counts over series. A policy is given as its default policy's digest, empty for a series' own."""
+    """Counts over series; a policy is identified by its default policy's digest, empty for a series' own."""
 
     left: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    """Number of series by scheme, digest and class of the share of their budget that remains."""
+    """The number of series, by scheme, digest and class of the share of their budget that remains."""
     left_nano: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Total remaining budget of these series in nano-epsilon, by scheme and digest."""
     rates: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Number of Adaptive, BD and BA series by digest and class of their publishing rate."""
+    """The number of Adaptive, BD and BA series, by digest and class of their publishing rate."""
     most: tuple[int, int] = (0, 0)
     """The used amount and the budget, in nano-epsilon, of the series that has used the largest share."""
 
@@ -70,7 +70,7 @@ class BudgetCounts:
 def counted_budgets(rows: Iterable[RowReader]) -> BudgetCounts:
     """Count the series in memory, except closed ones.
 
-    The remaining budgets omit those that cannot be exhausted, and those nearly used up as planned.
+    The remaining budgets exclude budgets that cannot be exhausted, and budgets that are nearly used up as planned.
     """
     # PRIVACY: budgets and rates depend on releases and policies alone; they are in the ledger, or can be derived from
     # it.
@@ -134,7 +134,7 @@ _LITTLE: Final = float(USED_UP[-1])
 
 
 class _PlannedEnd(NamedTuple):
-    """The step until which a budget must last, except for spare landmarks; a small rest is planned later."""
+    """The step until which a budget must last, except for spare landmarks; after it, a small remainder is planned."""
 
     step: int
     from_first: bool = False
@@ -156,7 +156,7 @@ class _PlannedEnd(NamedTuple):
 
 
 def _counted(states: States, places: Ints, figures: Figures, little: Flags) -> Flags:
-    """Return which series count, omitting those nearly used up as planned."""
+    """Return which series count, omitting those whose budget is nearly used up as planned."""
     found, low = ~little, places[little]
     periods = [states.periods[place] for place in low.tolist()]
     if periods:
@@ -199,7 +199,7 @@ def show_budgets(metrics: Metrics, labels: PolicyLabels, counts: BudgetCounts) -
 
 
 class CapCounts:
-    """Numbers of persons with a limit, by class of the share of the limit that no series has reserved."""
+    """The number of persons with a limit, by class of the share of the limit that no series has reserved."""
 
     def __init__(self) -> None:
         self.left: Counter[str] = Counter()  # by class
@@ -210,7 +210,7 @@ class CapCounts:
         self.move((None, member) for member in members)
 
     def move(self, claims: Iterable[Claims]) -> None:
-        """Apply the changes of a batch, given each of its persons before and after it."""
+        """Apply the changes of a batch, given each of its persons before and after the batch."""
         # PRIVACY: reserved amounts and limits depend on policies and public facts, and are in the ledger; no person is
         # named.
         for before, after in claims:
@@ -232,12 +232,12 @@ class CapCounts:
 
 
 class LossCounts:
-    """Exact counts of a partition's series with a backward loss and with an alarming one, kept per batch."""
+    """Exact counts of a partition's series with a backward loss and of those with an alarming one, kept per batch."""
 
     def __init__(self, settings: Settings) -> None:
         self.alarm = settings.correlation_alarm
         self.wanted = bool(settings.correlations)
-        """Whether losses are counted: only a policy that names a configured correlation has one."""
+        """Whether losses are counted: only a series whose policy names a configured correlation has a loss."""
         self.correlated = 0
         self.alarmed = 0
 
@@ -247,7 +247,7 @@ class LossCounts:
         self.move((None, stored_loss(row)) for row in stored)
 
     def move(self, losses: Iterable[tuple[float | None, float | None]]) -> None:
-        """Apply a batch's changes, given the loss of each of its series before and after it, or None."""
+        """Apply a batch's changes, given the loss of each of its series before and after the batch, or None."""
         for before, after in losses:
             self.correlated += (after is not None) - (before is not None)
             self.alarmed += self._alarming(after) - self._alarming(before)

@@ -11,11 +11,11 @@ from stream_app.kafka.brokers import Rows
 from stream_app.privacy.policy import Policy
 
 _STATES_OF_A_ROW = 10
-"""The number of states in columns that take the memory of one decoded row."""
+"""The number of states in columns that take as much memory as one decoded row."""
 
 
 class RowCache:
-    """Rows by series in two halves; a full newer half replaces the older, so an access is one lookup."""
+    """Rows by series in two halves; once the newer half is full, it replaces the older, so an access is one lookup."""
 
     __slots__ = ("_half", "_newer", "_older")
 
@@ -55,13 +55,14 @@ class RowCache:
 class RowReader:
     """The rows of one partition after its last processed batch.
 
-    In memory each row is either in columns (`States`) or, if its series is processed singly, decoded; never both.
+    In memory, each row is either in columns (`States`) or, if its series is processed one by one, decoded, but never
+    both.
     """
 
     def __init__(self, stored: Rows, partition: int, cached_series: int, fewest: int) -> None:
-        """Read from ``stored``; keep at most ``cached_series`` series in columns, and a share of it as rows.
+        """Read from ``stored``; keep at most ``cached_series`` series in columns, and a share of that number as rows.
 
-        Series of a group are kept as rows if there are fewer than ``fewest``.
+        Series of a group are kept as rows if there are fewer than ``fewest`` of them.
         """
         self.states = States(cached_series)
         self.fewest = fewest
@@ -89,7 +90,7 @@ class RowReader:
         return row
 
     def arrive(self, series: Iterable[str], fewest: int) -> None:
-        """Move series into columns if possible, and if a group has at least ``fewest``; raises as `find` does."""
+        """Move series into columns if possible, and if their group has at least ``fewest``; raises as `find` does."""
         cache, held = self._cache, self._held
         found: dict[str, SeriesRow] = {}
         stored: list[str] = []
@@ -118,7 +119,7 @@ class RowReader:
         return self._members.get(chain) or load_member(self._read, chain)
 
     def take(self, changed: Mapping[str, SeriesRow]) -> None:
-        """Store the rows that a batch changed singly."""
+        """Store the rows that a batch changed one by one."""
         self._ahead = {}
         for series in changed:
             self.states.forget(series)
@@ -133,7 +134,7 @@ class RowReader:
     def hold(
         self, changed: Mapping[str, SeriesRow], members: Mapping[str, Member], sealed: Mapping[bytes, bytes | None]
     ) -> None:
-        """Keep the rows that a batch changed singly while it commits, whether cached or not."""
+        """Keep the rows that a batch changed one by one, cached or not, while it commits."""
         self._held, self._members, self._sealed = changed, members, sealed
 
     def let_go(self) -> None:

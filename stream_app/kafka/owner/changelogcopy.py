@@ -1,9 +1,9 @@
 """A partition's rows on this machine: a copy of the changelog that is brought up to date or discarded.
 
 Three events make a local copy worthless. The changelog topic was deleted and created again. The changelog ends before
-the copy does: then the partition stops. Or it lost its end and grew again from an earlier point. The last event shows
-in the ``life`` field of its partition rows, in a different record at the copy's last offset, or if that record is
-missing and no later partition row exists.
+the copy does, in which case the partition stops. Or the changelog lost its end and grew again from an earlier point.
+The last event shows in the ``life`` field of its partition rows, in a different record at the copy's last offset, or if
+that record is missing and no later partition row exists.
 """
 
 import logging
@@ -78,8 +78,8 @@ class ChangelogCopy:
     async def _apply(self, reader: Reader) -> bool:
         """Apply newer records; return whether the changelog continues the copy, as far as partition rows show.
 
-        It must contain the copy's last record, or a later partition row: compaction keeps the last one, and each batch
-        ends with one. Without either, only markers have replaced what the changelog lost.
+        The changelog must contain the copy's last record or a later partition row, because compaction keeps the last
+        partition row, and each batch ends with one. Without either, only markers have replaced what the changelog lost.
         """
         done, row = self._rows.offset(self._partition), self.row()
         start = 0 if done is None else done + 1
@@ -117,7 +117,7 @@ class ChangelogCopy:
 
 
 def tell_discarded(metrics: Metrics, partition: int, damage: DamagedCopyError | None) -> None:
-    """Warn of a discarded copy, if any, and count it."""
+    """Warn that a copy was discarded, if one was, and count it."""
     if damage is not None:
         logger.warning("partition %d: %s; discarded, and restored from the changelog", partition, damage)
         metrics.count(WorkerMetric.DAMAGED_COPIES, 1, damage.cause)
@@ -127,7 +127,8 @@ class StandbyCopies:
     """Copies of rows that other workers own, so that a takeover reads only newer records.
 
     At a takeover, a copy that lacks a record of its changelog, or contains one that the changelog lost, would seem
-    complete. So it is discarded, or no longer written, as soon as possible; the next assignment starts it over.
+    complete. Such a copy is therefore discarded, or no longer written, as soon as possible; the next assignment starts
+    it over.
     """
 
     def __init__(self, rows: Rows, metrics: Metrics) -> None:
@@ -140,13 +141,14 @@ class StandbyCopies:
         return partition in self._followed
 
     def leave(self) -> None:
-        """Stop following changelogs until the next assignment: an owner writes its rows itself."""
+        """Stop following changelogs until the next assignment, because an owner writes its rows itself."""
         self._followed.clear()
 
     def open(self, partition: int) -> int | None:
         """Open the copy of a partition, discard it if damaged, and follow its changelog.
 
-        Return the offset of its last record, where reading the changelog must start, or None for its beginning.
+        Return the offset of the copy's last record, where reading the changelog must start, or None to start at its
+        beginning.
         """
         try:
             tell_discarded(self._metrics, partition, self._rows.reopen(partition))
@@ -171,15 +173,15 @@ class StandbyCopies:
         return True
 
     def _give_up(self, partition: int, error: Exception) -> None:
-        """Stop writing to a copy until the next assignment: with missing rows it would seem complete."""
+        """Stop writing to a copy until the next assignment, because a copy with missing rows would seem complete."""
         self._followed.discard(partition)
         logger.warning("partition %d: %s", partition, error)
 
     def _breaks_off(self, partition: int, records: Records) -> bool:
-        """Discard a copy if its log continues under another life or from an earlier point; return if it did.
+        """Discard a copy if its log continues under another life or from an earlier point; return whether it did.
 
         The log may have lost its end, and the lost rows would count again at a takeover. A life that the log contained
-        before the copy was started is accepted: the copy then contains only surviving rows.
+        before the copy was started is accepted, because the copy then contains only surviving rows.
         """
         row = row_of(self._rows, partition)
         strange = set() if row is None else lives(records) - {row.life} - self._met.get(partition, set())

@@ -35,7 +35,7 @@ class PartitionMetrics:
         self._assigned: float | None = time.perf_counter()
 
     def count(self, counter: Counter, amount: int) -> None:
-        """Increase a counter that has the label of the partition."""
+        """Increase a counter that is labelled with the partition."""
         self._metrics.count(counter, amount, self._name)
 
     def decided(self, seconds: float) -> None:
@@ -57,7 +57,7 @@ class PartitionMetrics:
             self._caps.show(self._metrics, self._name)
 
     async def survey(self, scan: Callable[[bytes], Iterable[bytes]]) -> None:
-        """Count persons with limits and series with a backward loss again; ``scan`` yields rows by prefix."""
+        """Count persons with limits and series with a backward loss afresh; ``scan`` yields rows by prefix."""
         if self._members:
             await self._aside(self._caps.take, map(stored_member, scan(b"m")))
             self._caps.show(self._metrics, self._name)
@@ -74,7 +74,7 @@ class PartitionMetrics:
             self._assigned = None
 
     def withdraw(self) -> None:
-        """Remove the partition from the metrics: its next owner shows it, so sums would count it twice."""
+        """Remove the partition from the metrics, because its next owner shows it and sums would count it twice."""
         self._metrics.withdraw(self._name)
         self._caps.withdraw(self._metrics, self._name)
 

@@ -27,7 +27,7 @@ _MOST_LEAVES = 100_000  # changed series that trigger an early checkpoint: about
 
 
 class Heads:
-    """Writes signed checkpoints at intervals, at the end and after many changes, if it has a key."""
+    """Writes signed checkpoints at intervals, at the end and after many changes, if there is a signing key."""
 
     def __init__(self, parts: WorkerParts, partition: int, wake: Callable[[], None]) -> None:
         self._parts, self._partition, self._wake = parts, partition, wake
@@ -90,7 +90,7 @@ class Heads:
             await self._write(producer, key)
 
     def stop(self) -> None:
-        """Stop falling due."""
+        """Cancel the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

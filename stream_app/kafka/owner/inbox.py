@@ -47,7 +47,7 @@ class BatchInput(NamedTuple):
     messages: list[Message]  # the messages it completes
 
     def parted(self, count: int) -> "tuple[BatchInput, BatchInput | None]":
-        """Return the first ``count`` records, and the rest with the messages it completes, or None if empty."""
+        """Return the first ``count`` records, and the rest with the messages it completes (None if nothing is left)."""
         if count >= len(self.records):
             return self, None
         left = self.records[count:]
@@ -123,8 +123,8 @@ class Inbox:
     def give_back(self, rest: BatchInput) -> None:
         """Put back the unprocessed rest of the last batch, which is returned next.
 
-        Input that is put back is read again. So the next batches are as short as the processed part, and double after
-        each one that is processed completely.
+        Input that is put back is read again. The next batches are therefore as short as the processed part, and double
+        after each one that is processed completely.
         """
         self._rests.append(rest)
         self._cut = True
@@ -133,11 +133,11 @@ class Inbox:
         self._bytes += _size(rest.records)
 
     def break_off(self, error: Exception) -> None:
-        """Make `take` raise ``error`` after the waiting input, which is the last."""
+        """Make `take` raise ``error`` after the waiting input; no more input follows."""
         self._broken = error
 
     def take(self) -> BatchInput | None:
-        """Return the next batch's input, or None if none waits; raise the `break_off` error after the rest."""
+        """Return the next batch's input, or None if none waits; once none is left, raise the error from `break_off`."""
         if self._broken is not None and not self._records:
             raise self._broken
         self._room = self._room if self._cut else min(2 * self._room, self._most_records)

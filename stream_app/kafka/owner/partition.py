@@ -46,7 +46,7 @@ class Gate:
         await self._opened.wait()
 
     async def reached(self, task: "asyncio.Task[None]", seconds: float) -> None:
-        """Return when a task waits in `passed` or ``task`` has ended, at the latest after ``seconds``."""
+        """Return once a task waits in `passed` or ``task`` has ended, or after ``seconds`` at the latest."""
         waiter = asyncio.create_task(self._waited_at.wait())
         await asyncio.wait({task, waiter}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         waiter.cancel()
@@ -58,7 +58,7 @@ _ATTEMPTS = 6
 _BACKOFF_SECONDS = 0.5
 _OWNER_SECONDS = 1.0
 IDLE_SECONDS = 15.0
-"""Idle time after which the last batch's lag is not shown."""
+"""The idle time after which the last batch's lag is not shown."""
 
 
 class Partition:
@@ -115,7 +115,7 @@ class Partition:
             await self._gate.reached(self._task, seconds)
 
     def go_on(self) -> None:
-        """Continue after `hold`, if nobody else owned the partition meanwhile."""
+        """Continue after `hold`, if nobody else has owned the partition in the meantime."""
         self._gate.open()
 
     def put(self, fetched: Delivery, message: Message) -> None:
@@ -223,7 +223,7 @@ class Partition:
         await tenure.finish()
 
     async def _next(self, tenure: Tenure) -> BatchInput | None:
-        """Return the next batch's input once there is some, or None when the partition is closed."""
+        """Return the next batch's input once there is any, or None when the partition is closed."""
         while not self._ending.is_set():
             if tenure.pending.over:
                 await tenure.pending.finished()

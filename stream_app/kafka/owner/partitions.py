@@ -52,8 +52,8 @@ class Partitions:
     async def assign(self, numbers: Iterable[int], generation: int) -> None:
         """Own exactly these partitions, in this generation of the group.
 
-        Partitions already owned in the previous generation continue after `hold`. The others are taken over separately,
-        after this returns, so a slow one does not delay the rest. After `close`, no partition is owned.
+        Partitions already owned in the previous generation continue after `hold`. The others are taken over separately
+        after this call returns, so a slow one does not delay the rest. After `close`, no partition is owned.
         """
         async with self._changes:
             await self._assign(sorted(numbers), generation)
@@ -111,7 +111,7 @@ class Partitions:
         return {number: partition.next_offset for number, partition in self._owned.items() if partition.runs}
 
     def miss(self, number: int) -> None:
-        """Fetch again input that was fetched for a partition but did not reach it."""
+        """Refetch input that was fetched for a partition but did not reach it."""
         if number in self._owned:
             self._owned[number].miss()
 
@@ -122,7 +122,7 @@ class Partitions:
             partition.put(fetched, message)
 
     def fail(self, number: int, error: Exception) -> None:
-        """Stop a partition with an input error, once it has processed what came before it."""
+        """Stop a partition with an input error once it has processed everything before the error."""
         partition = self._owned.get(number)
         if partition is not None:
             partition.fail(error)

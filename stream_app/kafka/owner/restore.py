@@ -31,11 +31,11 @@ class RestoredPartition:
     row: PartitionRow
     tail: Tail
     fresh: bool
-    """Whether the row is written first: nothing was processed yet, or not with this separator or key."""
+    """Whether the row is written first, because nothing was processed yet, or not with this separator or key."""
 
 
 def separator_changed(partition: int, was: str, now: str) -> PartitionStoppedError:
-    """Return the error for series that the separator ``was`` assigned to partitions; empty texts mean none."""
+    """Return the error for series assigned to partitions by the separator ``was``; empty texts mean no separator."""
     asked = f"member_separator {was or None!r}, which assigned the series to partitions"
     return PartitionStoppedError(partition, "separator-changed", asked, f"{now or None!r} in the configuration")
 
@@ -57,9 +57,9 @@ class Restorer:
     async def restore(self, committed: int | None, judge: Judge | None) -> RestoredPartition:
         """Return where to continue; ``committed`` is the group's offset.
 
-        ``judge`` stops if others wrote after a row, before their records are read. If it is None, the owner may be
-        writing, so logs read one after another are not compared. Raises `PartitionStoppedError` if continuing could
-        process something twice or lose something.
+        ``judge`` stops the partition if others wrote after a row, before their records are read. If it is None, the
+        owner may be writing, so logs read one after another are not compared. Raises `PartitionStoppedError` if
+        continuing could process something twice or lose something.
         """
         self._copy.discard_foreign()
         async with self._site.brokers.reader("read_committed") as reader:
@@ -172,7 +172,7 @@ class Restorer:
         return row.key != own
 
     async def _check_separators(self, reader: Reader, partitions: int) -> None:
-        """Check that no other separator assigned series to any partition: a series could start over here."""
+        """Check that no other separator assigned series to any partition, because a series could start over here."""
         for partition in range(partitions):
             row = await last_row(reader, self._names, partition)
             if row is None or row.separator == self._separator:

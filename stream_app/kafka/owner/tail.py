@@ -2,10 +2,10 @@
 
 An aborted record remains visible to anyone who reads uncommitted records. Its release may have been read, so drawing
 another release for the same step would spend budget twice. The worker writes a batch's ledger entries before its
-releases: for every release, the entry is found here.
+releases, so the entry for every release is found here.
 
 Committed entries beyond the restored state are binding as well: either the changelog lost its end, and the state with
-it, or only a part of a batch was committed. Input with committed outputs (*answered* input) is processed once more to
+it, or only part of a batch was committed. Input with committed outputs (*answered* input) is processed once more to
 rebuild the state; only outputs missing from the logs are written (`stream_app.kafka.evidence.outputs`).
 """
 
@@ -30,7 +30,7 @@ class Tail:
     """Binding entries not yet recomputed; an entry that differs raises `PartitionStoppedError`."""
 
     def __init__(self, partition: int, changes: Sequence[str], outputs: Outputs | None = None) -> None:
-        """Start without binding entries; ``changes`` happened after the state, ``outputs`` are beyond it."""
+        """Start without binding entries; ``changes`` happened after the state, and ``outputs`` are beyond it."""
         self.answered = 0 if outputs is None else outputs.before
         self._outputs = outputs
         self._partition = partition
@@ -60,7 +60,7 @@ class Tail:
         return len(self._hashes)
 
     def settle(self, key: bytes, entries: tuple[SealedEntry, ...]) -> None:
-        """Compare recomputed entries of the series with key ``key`` to binding ones; raises if any differs."""
+        """Compare recomputed entries of the series with key ``key`` with the binding ones; raises if any differs."""
         for entry in entries:
             place = (key, entry.sequence)
             bound = self._hashes.pop(place, None)
@@ -82,7 +82,7 @@ class Tail:
         )
 
     def binds(self, next_offset: int) -> bool:
-        """Return whether any entry is binding, or input from ``next_offset`` on is answered."""
+        """Return whether any entry is binding, or whether input from ``next_offset`` on is answered."""
         return bool(self._hashes) or next_offset < self.answered
 
     def overdue(self, next_offset: int) -> None:

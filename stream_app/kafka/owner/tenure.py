@@ -49,12 +49,12 @@ class PendingCommit:
 
     @property
     def empty(self) -> bool:
-        """Whether no commit runs and the result of the last one is known."""
+        """Whether no commit is running and the result of the last one is known."""
         return self._task is None
 
     @property
     def over(self) -> bool:
-        """Whether a commit ended but its result is unread."""
+        """Whether a commit has ended but its result is unread."""
         return self._task is not None and self._task.done()
 
     def begin(self, commit: Coroutine[Any, Any, None]) -> None:
@@ -63,7 +63,7 @@ class PendingCommit:
         self._task.add_done_callback(lambda _: self._ended())
 
     async def finished(self) -> None:
-        """Wait for the running commit, if there is one; raises its error."""
+        """Wait for the running commit, if there is one; raises the commit's error."""
         task, self._task = self._task, None
         if task is not None:
             await task

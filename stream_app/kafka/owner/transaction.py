@@ -42,7 +42,7 @@ class Transactions:
 
     @classmethod
     async def begun(cls, parts: WorkerParts, partition: int, writer: Writer) -> Self:
-        """Check who owns the ledger partition; raises `PartitionStoppedError` if it is another application."""
+        """Check who owns the ledger partition; raises `PartitionStoppedError` if another application owns it."""
         return cls(parts, partition, writer, await claims.find(parts, partition))
 
     async def claimed(self, row: PartitionRow) -> PartitionRow:
@@ -55,7 +55,7 @@ class Transactions:
         return replace(row, claim=offset)
 
     async def judge(self, row: PartitionRow) -> None:
-        """Raise `PartitionStoppedError` if ledger or releases contain records of other writers after ``row``."""
+        """Raise `PartitionStoppedError` if the ledger or releases contain records from other writers after ``row``."""
         names = self._parts.names
         starts = {names.ledger: row.ledger_offset, names.releases: row.releases_offset}
         await self._ownership.begin(starts, {row.producer, self._writer.id})
@@ -108,7 +108,7 @@ class Transactions:
         return row
 
     def _check(self, written: Extent, shortage: Callable[[Bounds], Shortage | None]) -> None:
-        """Stop if a log lost its end, so that the new records begin before offsets that the row knows."""
+        """Stop if a log lost its end and the new records therefore begin before offsets that the row knows."""
         lacking = None if written.first is None else shortage(Bounds(0, written.first))
         if lacking is not None:
             raise lacking.stopped(self._partition)

@@ -1,1 +1,1 @@
-"""Offline recovery: rebuilds the state from ledger and releases, and simulates a worker's start."""
+"""Offline recovery: rebuilds the state from the ledger and releases, and simulates a worker's start."""

@@ -1,11 +1,11 @@
-"""Backups of the input: the lines that `read events` and `read rejects` print, for sending again.
+"""Backups of the input: the lines that `read events` and `read rejects` print, which can be sent again.
 
 Both files end with a line that says how far the input was processed, ``{"end":{partition: offset}}``. Rejects that end
-at an offset name every refused record below it. So the events below that offset that no reject names are exactly the
-accepted ones, and only these are sent. Under the same key, policies and configuration, each produces the same bytes as
-the first time, because refused records had changed nothing. If refused events were sent too, an event that had been too
-far in the future could be accepted now, although another event has measured its step since. Events after the end of the
-rejects are not sent, because nobody knows whether they were refused.
+at an offset name every refused record below it. The events below that offset that no reject names are therefore exactly
+the accepted ones, and only these are sent. Under the same key, policies and configuration, each produces the same bytes
+as the first time, because refused records had changed nothing. If refused events were sent too, an event that had been
+too far in the future could be accepted now, even though another event has measured its step since. Events after the end
+of the rejects are not sent, because nobody knows whether they were refused.
 """
 
 import asyncio
@@ -69,11 +69,11 @@ def end_line(ends: Mapping[int, int]) -> bytes:
 
 
 async def decided(settings: Settings, names: TopicNames, topic: str) -> dict[int, int]:
-    """Return the next offset to process of each partition, once ``topic`` shows all earlier results.
+    """Return each partition's next offset to process, once ``topic`` shows all earlier results.
 
     The offset comes from the partition's row, which is written in one transaction with all outputs of its input. If the
     row is lost, the group's offset is used, which lags while steps of collected data are open. Raises `LookupError` if
-    a topic is missing or has lost its beginning, because it then holds no complete backup.
+    a topic is missing or has lost its beginning, because the topic then holds no complete backup.
     """
     facts = await describe(settings, names)
     missing = [name for name in (names.events, names.rejects, names.changelog) if name not in facts]
@@ -108,7 +108,7 @@ class RefusedEvents(NamedTuple):
 
 
 def refused_in(path: Path) -> RefusedEvents:
-    """Read a file written by `read rejects`; raises `BackupError`, `OSError`."""
+    """Read a file written by `read rejects`; raises `BackupError` or `OSError`."""
     topics: set[str] = set()
     offsets: dict[int, Refusals] = {}
     ends: dict[int, int] = {}
@@ -141,7 +141,7 @@ class ResentEvents:
     """The events of a backup that were accepted, in order."""
 
     def __init__(self, path: Path, refused: RefusedEvents, views_of: Callable[[str], Iterable[str]] = _none) -> None:
-        """Read a file from `read events` once to check that it is complete; raises `BackupError`, `OSError`.
+        """Read a file from `read events` once to check that it is complete; raises `BackupError` or `OSError`.
 
         ``views_of`` returns the ids of the views of a series: an event that one of them accepted is sent again.
         """

@@ -51,7 +51,7 @@ Step = tuple[bytes | None, int]  # a release's series in UTF-8, and the start of
 
 
 class Run:
-    """A run of the worker's code under one context; keeps the rejects and releases of the last batch."""
+    """A run of the worker's code under one context, which keeps the rejects and releases of the last batch."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Run:
         return self._decider.changed
 
     def decide(self, records: Sequence[InputRecord]) -> None:
-        """Process ``records`` in order; raises what stops a partition."""
+        """Process ``records`` in order; raises any error that stops a partition."""
         self.releases, self.rejects = set(), set()
         left = iter(records)
         while not self._decider.decide(left):
@@ -103,7 +103,7 @@ class Run:
 
 
 class Shortfall:
-    """The differences between two runs over the same records: with the whole key and with what remains."""
+    """The differences between two runs over the same records, one with the whole key and one with what remains."""
 
     def __init__(self, whole: Run, later: Run) -> None:
         self.otherwise = 0  # records that only one of the runs rejects
@@ -112,7 +112,7 @@ class Shortfall:
         self._gained: set[Step] = set()
 
     def decide(self, records: Sequence[InputRecord]) -> None:
-        """Process ``records`` in both runs; raises what stops a partition."""
+        """Process ``records`` in both runs; raises any error that stops a partition."""
         self._whole.decide(records)
         self._later.decide(records)
         self.otherwise += len(self._whole.rejects ^ self._later.rejects)
@@ -142,7 +142,7 @@ class DryRun:
     waiting: int = 0  # input records not yet processed
     binding: int = 0  # ledger entries that a worker must compute again
     otherwise: int = 0
-    """Waiting records that only one of the keys rejects, as ``key-erased`` or as a consequence."""
+    """Waiting records that are rejected with only one of the keys, as ``key-erased`` or as a consequence."""
     lost: int = 0  # releases lost because of such records or of collected steps skipped
     stopped: PartitionStoppedError | None = None  # why it would not continue
 

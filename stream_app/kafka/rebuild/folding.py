@@ -24,10 +24,10 @@ from stream_app.privacy.units.steps import takes_over
 
 
 class Releases:
-    """The releases of successive input offsets, by their hashes; an entry must name each of them."""
+    """The releases of successive input offsets, by hash; each of them must be named by an entry."""
 
     def __init__(self, batches: AsyncIterator[list[Any]], partition: int, *, whole: bool) -> None:
-        """Start; if not ``whole``, the ledger lost its start, and early entries may be missing."""
+        """Start; if ``whole`` is false, the ledger lost its start, and early entries may be missing."""
         self._batches, self._partition, self._whole = batches, partition, whole
         self._waiting: list[Any] = []
         self._offset = -1
@@ -100,15 +100,16 @@ class FoldedLogs(NamedTuple):
     rows: dict[str, SeriesRow]
     members: dict[str, Member]  # by the names of their chains
     adopted: dict[str, int]
-    """Input offset of each series' policy, or of an earlier policy to which its open steps also belong."""
+    """The input offset of each series' policy, or of an earlier policy to which its open steps also belong."""
     released: dict[str, int]  # input offset of each series' last release
     read_from: dict[str, int]
-    """For each series with units, the input offset before which no open or later step has readings."""
+    """For each series with units, the input offset before which neither open steps nor later ones have readings."""
     last_input: int  # highest input offset of any entry; -1 without entries
     cut: set[str]
     """Series that have no row and whose first entries were lost with the start of the ledger.
 
-    Also persons, by the names of their chains, whose rows are lost or contain less than their series reserve.
+    The set also contains persons, by the names of their chains, whose rows are lost or contain less than their series
+    reserve.
     """
     published: set[str]  # series that the releases name
     several: set[str]  # series with a step that ever took several records, even under omitted policies
@@ -133,7 +134,8 @@ async def fold(
     """Fold the committed ledger, with the releases read alongside; both are in the order of their input.
 
     ``base`` holds the rows to continue from if the beginning of the ledger is gone; None means the ledger is whole.
-    ``given_up`` says which releases may be missing. Entries of input from ``before`` on are omitted; None omits none.
+    ``given_up`` says which releases may be missing. Entries of input from ``before`` on are omitted; if it is None, no
+    entries are omitted.
 
     Raises `RebuildError` if the entries of the ledger do not follow from each other, and `PartitionStoppedError` if a
     release has no entry, or this application did not write a record of the ledger or the releases.
@@ -219,7 +221,7 @@ def _takes_several(entry: Mapping[str, Any]) -> bool:
 
 
 def _forgotten(base: StoredRows, separator: str | None) -> set[str]:
-    """Return the persons whose rows are not stored, or lack what stored series reserve."""
+    """Return the persons whose rows are not stored, or contain less than stored series reserve."""
     claims = Counter[str]()
     for series, row in base.rows.items():
         if separator is not None and (claim_nano := row.state.promise.claim_nano) is not None:

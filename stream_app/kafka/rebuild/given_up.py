@@ -1,4 +1,4 @@
-"""Releases lost with their input, once the operator has accepted that.
+"""Releases lost with their input, once the operator has accepted the loss.
 
 The operator accepts the loss with `recover --accept-lost-releases`. Nobody can compute such a release again. As the
 ledger says, its step remains processed and its epsilon spent; nothing is published for it. The series continues from
@@ -23,7 +23,7 @@ ALL: Final = 2**63  # beyond every input offset
 
 
 class GivenUp:
-    """The steps whose releases are missing, for input from ``first`` up to before ``end``.
+    """The steps whose releases are missing, for input from ``first`` up to but not including ``end``.
 
     ``last`` is the last such input.
     """
@@ -68,7 +68,7 @@ def closed(context: Context, rows: Iterable[SeriesRow], now_ms: int) -> list[Pro
 
 
 async def close(writer: Writer, names: TopicNames, ended: Iterable[ProcessedRecord], offset: int) -> None:
-    """Write the entries that close series; they name input ``offset``."""
+    """Write the entries that close series; the entries name input ``offset``."""
     pages = writer.pages()
     for outcome in ended:
         for entry in outcome.entries:

@@ -3,9 +3,9 @@
 The ledger and releases show which steps were closed. Which steps are open depends on watermarks or readings, which
 leave no other trace.
 
-The module also finds aborted ledger entries whose input was deleted, so that nobody will compute them again. Readers of
-uncommitted records may have seen them, so their epsilon counts as spent. Recovery therefore adopts them, entry and
-release byte for byte, and the chains continue after them.
+The module also finds aborted ledger entries whose input was deleted, which means that nobody will compute them again.
+Readers of uncommitted records may have seen them, so their epsilon counts as spent. Recovery therefore adopts these
+entries and their releases byte for byte, and the chains continue after them.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from stream_app.privacy.state import NEVER
 
 _LOOK_SECONDS = 0.05
 _LOOKS = 600
-"""Number of looks: markers take milliseconds; busy brokers get 30 s."""
+"""The number of looks: markers take milliseconds, but busy brokers get 30 s."""
 
 
 class _Entry(NamedTuple):
@@ -95,8 +95,8 @@ async def abort_open(brokers: Brokers, writer: Writer, names: TopicNames, partit
 
     A late commit ended the transaction for its coordinator, but the producer kept writing, on brokers that do not
     verify partitions (KIP-890). To end the open transaction with a marker of this producer, one of its records is
-    written again, and aborted. Raises `PartitionStoppedError` if the transaction belongs to another producer whose id
-    expired, because nobody else can end it.
+    written again and aborted. Raises `PartitionStoppedError` if the transaction belongs to another producer whose id
+    expired, because nobody else can end that transaction.
     """
     async with brokers.reader("read_committed") as ended, brokers.reader("read_uncommitted") as whole:
         found: dict[str, LogRecord] = {}
@@ -137,7 +137,7 @@ async def adopt(writer: Writer, names: TopicNames, found: AbortedRecords) -> Non
 
 
 async def _aborted(reader: Reader, topic: str, partition: int, before: int, told: Rebuilt) -> list[_Entry]:
-    """Return the first copy of each entry newer than the rows and from input offsets below ``before``."""
+    """Return the first copy of each entry that is newer than the rows and belongs to input below ``before``."""
     found: dict[tuple[str, int], _Entry] = {}
     async for records in reader.records(topic, partition, 0):
         for record in records:
@@ -160,9 +160,9 @@ async def _releases(reader: Reader, topic: str, partition: int, wanted: set[str]
 
 
 LOST: Final = "input-lost"
-"""The reason of a reject that reports lost input.
+"""The reason given by a reject that reports lost input.
 
-The reject names the last deleted record; its header names the last processed one.
+The reject names the last deleted record, and its header names the last processed one.
 """
 
 
@@ -207,7 +207,7 @@ class FoundSteps:
                     self._lines[series] = max(loss.line, self._lines.get(series, loss.line))
 
     def take(self, offset: int, value: bytes | None) -> None:
-        """Apply a record that was already processed; records come in order."""
+        """Apply a record that was already processed; records must come in order."""
         found = wire.decode(value)
         if not isinstance(found, Observation | Watermark):
             return
@@ -255,7 +255,7 @@ class FoundSteps:
         return sum(len(found.begun) for found in self._open.values())
 
     def floor(self, next_offset: int) -> int:
-        """Return the offset of the oldest record that opened a step still open, or ``next_offset``."""
+        """Return the offset of the oldest record that opened a still open step, or ``next_offset``."""
         kept = (offset for found in self._open.values() for offset in found.offsets if offset >= 0)
         return min(kept, default=next_offset)
 

@@ -44,8 +44,8 @@ class FoundUnits:
         """Start before the first record; the log begins at ``first``, and processed input ends at ``line``.
 
         ``topic`` is the id of the events topic, and ``losses`` were recorded before. If ``partly``, the remains of a
-        step are treated as all of it. The rows are kept in ``folder`` meanwhile; each call raises `LocalStateError` if
-        there is no space.
+        step are treated as the whole step. The rows are kept in ``folder`` in the meantime; each call raises
+        `LocalStateError` if there is no space.
         """
         self._sealed: Final = SealedRows(folder)
         self._rows: Final[Mapping[str, SeriesRow]] = units_of(told)
@@ -54,7 +54,7 @@ class FoundUnits:
         self._open: dict[str, OpenUnits] = {}
         self._since = {series: told.read_from.get(series, 0) for series in self._rows}
         self.given_up: list[str] = []
-        """The series whose steps are given up now and were not before."""
+        """The series whose steps are given up now but were not given up before."""
         for loss in losses:
             name = loss.series
             if name in self._rows and self._since[name] < loss.first and told.released.get(name, NEVER) < loss.line:
@@ -66,7 +66,7 @@ class FoundUnits:
                     self.given_up.append(name)
 
     def _give_up(self, series: str, line: int) -> None:
-        """Forget what was open before an offset, because it is not completely known."""
+        """Forget what was open before an offset, because it is not known completely."""
         self._open[series], self._since[series] = GIVEN_UP, line
 
     def take(self, offset: int, value: bytes | None, rejected: Refusals) -> None:
@@ -96,7 +96,7 @@ class FoundUnits:
         self._sealed.put(self._blocks.written())
 
     def forget(self, keys: Iterable[bytes]) -> None:
-        """Note the keys of sealed rows written earlier; those without open steps now are to be deleted."""
+        """Note the keys of sealed rows written earlier; rows that now belong to no open step are to be deleted."""
         self._sealed.delete(keys)
 
     def sealed(self) -> Iterable[tuple[bytes, bytes | None]]:

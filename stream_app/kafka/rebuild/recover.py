@@ -59,7 +59,8 @@ class RebuiltPartition:
     lost_counts: int
     """Series whose open steps were given up, now or before, because some of their input was deleted.
 
-    These steps are never released. Series with a release after an earlier loss are past the steps given up for it.
+    These steps are never released. Series with a release after an earlier loss are past the steps given up for that
+    loss.
     """
     told_by: Witness  # what shows that the ledger misses no series
     again: int  # inputs from ``next_offset`` on that are processed again: some of their outputs are missing
@@ -70,7 +71,7 @@ class RebuiltPartition:
 
 
 class _Plan(NamedTuple):
-    """All that recovery will write, complete before its first write: a refusal leaves the logs unchanged."""
+    """Everything that recovery will write, complete before the first write, so a refusal leaves the logs unchanged."""
 
     surveyed: LogContents
     told: FoldedLogs  # with all the fields below
@@ -93,8 +94,8 @@ class Rebuilding:
         """Rebuild a partition's rows and write them to the changelog.
 
         Raises `RebuildError` as `fold` does. Raises `PartitionStoppedError` if another application wrote the outputs,
-        if they lost an end, or if input is lost or skipped (it may be the only way to a release), unless the loss was
-        accepted.
+        if they lost an end, or if input is lost or skipped (that input may be the only way to a release), unless the
+        loss was accepted.
         """
         writer = await self._site.brokers.fence(partition)
         try:
@@ -192,7 +193,7 @@ class Rebuilding:
     async def _reopened(
         self, partition: int, told: FoldedLogs, place: InputPlace, accepted: AcceptedLosses
     ) -> tuple[FoundSteps, FoundUnits]:
-        """Find the open steps; nothing is read if no series has any."""
+        """Find the open steps; read nothing if no series has any."""
         losses = [*place.losses, place.lost] if place.lost else place.losses
         in_memory = [loss for loss in losses if loss.series is None]
         open_steps = FoundSteps(told, in_memory, place.rejected)

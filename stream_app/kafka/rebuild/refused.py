@@ -1,4 +1,4 @@
-"""Combines all reasons that stop recovery, missing logs and losses to accept, into one message."""
+"""Combines all reasons that stop recovery (missing logs and losses to accept) into one message."""
 
 from collections.abc import Sequence
 from typing import Final

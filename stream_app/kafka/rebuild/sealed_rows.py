@@ -44,7 +44,7 @@ class SealedRows:
                 Path(name).unlink()
 
     def read(self, key: bytes) -> bytes | None:
-        """Return the row of a key, or None."""
+        """Return the row stored under a key, or None."""
         with self._failing():
             found = self._database.execute("SELECT row FROM sealed WHERE key = ?", (key,)).fetchone()
         return None if found is None else found[0]

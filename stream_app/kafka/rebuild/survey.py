@@ -28,7 +28,7 @@ from stream_app.kafka.rebuild.given_up import ALL, GivenUp
 from stream_app.kafka.rebuild.unanswered import UnansweredInputs, unanswered
 
 Witness = Literal["ledger", "heads", "releases", "nobody"]
-"""Evidence that no series is missing; "nobody" if it was not required."""
+"""Evidence that no series is missing; "nobody" if no evidence was required."""
 
 TOLD: Final[Mapping[Witness, str]] = {
     "ledger": "",
@@ -49,7 +49,7 @@ class Coverage(NamedTuple):
 
 
 async def covered(reader: Reader, names: TopicNames, partition: int, key: SigningKey | None) -> Coverage | None:
-    """Return what committed checkpoints cover; None if one is missing or not signed by ``key``, or none exist."""
+    """Return what committed checkpoints cover; None if one is missing or not signed by ``key``, or if none exist."""
     if key is None:
         return None
     sequences: dict[str, int] = {}
@@ -76,7 +76,8 @@ async def covered(reader: Reader, names: TopicNames, partition: int, key: Signin
 def missing(told: FoldedLogs, heads: Coverage | None) -> set[str]:
     """Return the known series that have no row, or an older row than the signed checkpoints show.
 
-    Series are known from checkpoints, releases or entries, and persons from the names of their chains and series rows.
+    Series are known from checkpoints, releases or entries; persons are known from the names of their chains and from
+    series rows.
     """
     signed = heads.sequences if heads is not None else {}
     known = {name: row.sequence for name, row in (told.rows | told.members).items()}
@@ -91,7 +92,7 @@ def vouched(
 
     ``lacking`` is the number of missing series. ``held`` is the ledger offset up to which the base rows cover the
     ledger, or None if there were none. ``expected`` means that the state is complete and says that the ledger may begin
-    where it does; ``accepted``, that the operator chose to continue without proof.
+    where it does. ``accepted`` means that the operator chose to continue without proof.
     """
     ledger, releases = ends.ledger, ends.releases
     # If so, rows and ledger both lack what a series spent in between. A release names the series, but not its progress.
@@ -158,9 +159,9 @@ class Survey:
     async def look(self, partition: int, accepted: AcceptedLosses, progress: Progress) -> LogContents:
         """Fold a partition's logs.
 
-        If the ledger lost its beginning, or the releases their end, folding begins with the rows that the changelog
-        still holds; otherwise all rows come from the ledger. If outputs are missing but their input still exists,
-        folding ends before that input.
+        If the ledger lost its beginning, or the releases topic lost its end, folding begins with the rows that the
+        changelog still holds; otherwise all rows come from the ledger. If outputs are missing but their input still
+        exists, folding ends before that input.
 
         Raises `RebuildError` as `fold` does. Raises `PartitionStoppedError` if a series or releases are missing or may
         be missing, unless that is accepted.
@@ -225,10 +226,10 @@ class Survey:
         first: int,
         progress: Progress,
     ) -> tuple[FoldedLogs, Again, GivenUp]:
-        """Return the rows before the input to process again, where that input begins, and the given-up steps.
+        """Return the rows before the input to process again, the start of that input, and the given-up steps.
 
-        Rows without a step's measurement would lead to outputs that differ from the existing ones. So processing starts
-        with the first given-up step whose input, from ``first`` on, is kept.
+        Rows without a step's measurement would lead to outputs that differ from the existing ones. Processing therefore
+        starts with the first given-up step whose input, from ``first`` on, is kept.
         """
         told = await fold(self._site, partition, None, progress, given_up, again.start)
         kept = min((offset for offset in given_up.inputs if offset >= first), default=again.start)
@@ -254,7 +255,7 @@ class Survey:
         return found
 
     async def _compare(self, reader: Reader, partition: int, found: UnansweredInputs) -> None:
-        """Raise if the ledger lacks signed entries while input without output may not be processed again."""
+        """Raise if the ledger lacks signed entries and some input without output may not be processed again."""
         key = self._signing_key
         if found == UnansweredInputs() or (heads := await covered(reader, self._names, partition, key)) is None:
             return
@@ -277,7 +278,7 @@ class Survey:
     ) -> Again | None:
         """Return the input whose missing outputs can be published again, or None.
 
-        None means that nothing is missing or it is too late. Earlier rows are folded from a whole ledger.
+        None means that nothing is missing or that it is too late. Earlier rows are folded from a whole ledger.
         """
         if lost is not None and lost.reason in _PUBLISHED_AGAIN:
             # This includes the input of the last reject if the row names a later one.

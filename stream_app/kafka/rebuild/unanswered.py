@@ -1,4 +1,4 @@
-"""Input without an output before later rejected input: its own reject may be lost.
+"""Input that has no output although later input was rejected: its own reject may be lost.
 
 Rejects are named nowhere else, so only the content of an input shows which result it must have. If a series' steps
 accept one observation each, every observation is answered by a release or a reject. A record that cannot be read is
@@ -94,10 +94,10 @@ class _Answers:
         self._batches, self._losses = batches, losses
         self._waiting: list[Any] = []
         self.accepted = -1
-        """The last input offset that was given up, according to a reject."""
+        """The last input offset that a reject says was given up."""
 
     async def next(self) -> int:
-        """Return the input offset of the next record, or one beyond every offset if there is none."""
+        """Return the input offset of the next record; if there is none, return one that is beyond every offset."""
         while not self._waiting:
             batch = await anext(self._batches, None)
             if batch is None:

@@ -34,7 +34,7 @@ class View(NamedTuple):
 
 
 def page(subject: str, name: str, state: PageState, view: View, sections: Iterable[Markup]) -> str:
-    """Return the whole page; `subject` is worker or audit, `name` the application."""
+    """Return the whole page; `subject` is worker or audit, and `name` is the application."""
     title = f"{_SIGNS[state.level]} {state.text} · Landmark Stream {subject}"
     every = f"{EVERY_SECONDS:.0f}"
     again = (void("meta", http_equiv="refresh", content=every),) if view.refreshes else ()
@@ -66,7 +66,7 @@ def page(subject: str, name: str, state: PageState, view: View, sections: Iterab
 
 
 def pill(state: PageState) -> Markup:
-    """Return a state as a coloured text with its sign."""
+    """Return a state as coloured text with its sign."""
     return element("span", f"{_SIGNS[state.level]} {state.text}", class_=f"state {state.level}")
 
 
@@ -83,7 +83,7 @@ Row = tuple[str, Sequence[str]]
 def table(name: str, heads: Sequence[str], rows: Iterable[Row], numbers: Iterable[int] = ()) -> Markup:
     """Return a table, which scrolls if it is too wide.
 
-    `numbers` are the indices of its columns of figures; the first cell after the heading is column 0.
+    `numbers` are the indices of the columns that contain figures; the first cell after the heading is column 0.
     """
     right = set(numbers)
 

@@ -36,7 +36,7 @@ class History:
         return snapshot_of("", next(old, None), scrape)
 
     def of(self, kind: type[Kind], figure: Callable[[Kind], float | None]) -> list[float | None]:
-        """Return a figure of every sample, oldest first, with None if unknown."""
+        """Return a figure of every sample, oldest first, with None if it is unknown."""
         return [figure(snapshot) if isinstance(snapshot, kind) else None for snapshot, _ in self._samples]
 
     def observed(self, histogram: Histogram, detail: WorkerDetail) -> Distribution:

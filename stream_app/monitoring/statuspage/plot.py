@@ -16,8 +16,8 @@ MINUTES: Final = f"{PLACES * EVERY_SECONDS / 60:.0f} min"  # time span of plots
 def lately(name: str, values: Sequence[float | None], text: Callable[[float], str]) -> tuple[Markup, Markup]:
     """Return a line of a figure over the last minutes, and its legend; the newest value is at the right.
 
-    The bottom is 0. The last value is the one at the time of the page, so no figure on the page exceeds the maximum of
-    its own line.
+    The bottom is 0. The last value is the value at the time of the page, so no figure on the page exceeds the maximum
+    of its own line.
     """
     values = values[-PLACES:]
     known = [value for value in values if value is not None]

@@ -1,4 +1,4 @@
-"""A worker's page: recent key figures, partitions, budget, decisions, rejects, temporal loss."""
+"""A worker's page: recent key figures, partitions, budget, decisions, rejects and temporal loss."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from platform import python_version
@@ -19,7 +19,7 @@ from stream_app.privacy.reason import Advice
 
 _Text = Callable[[float], str]
 _CONTROL: Final = "policies, landmarks"
-"""Name shown to readers for records other than events; the metric calls them `control`."""
+"""The name that readers see for records other than events; the metric calls them `control`."""
 _SAMPLES: Final = "From the first 50 series of each batch in the last ten minutes. A series counts once in each batch."
 
 
