@@ -1,6 +1,6 @@
 """The library: ``import landmark_stream as ls`` turns a frame into audited releases in five lines.
 
-The names in ``__all__`` are stable (docs/library.md says how far), and everything else may change. Every error is an
+The names in ``__all__`` are stable, as described in docs/library.md; everything else may change. Every error is an
 `Error`, which names the invalid fields.
 """
 

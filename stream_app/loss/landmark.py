@@ -119,7 +119,7 @@ def _product(row: tuple[float, float], step: tuple[float, float, float, float]) 
 
 
 def _facts(envelope: Envelope, stretch: Stretch) -> _Floats:
-    """Return a row for each timestamp except the last: epsilon, the loss from which it is settled, and the way."""
+    """Return a row for each timestamp except the last: epsilon, the smallest loss that is settled, and the way."""
     steps = zip(stretch.epsilons, stretch.whole, shared_ways(envelope, stretch), strict=False)
     rows = [(one, whole * _SETTLED, way.least, *way.above, *way.below, way.power) for one, whole, way in steps]
     return np.array(rows)

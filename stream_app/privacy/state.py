@@ -156,7 +156,7 @@ def uncovered(policy: Policy, before: Policy | None, *, many: bool) -> bool:
     """Return whether a version would release a person's data beyond what their series reserve.
 
     Collected series reserve nothing. So a series must not collect if the person it belongs to can have ``many`` series,
-    and a series that collects must not stop.
+    and a series that collects must not stop collecting.
     """
     if policy.collect is not None:
         return many

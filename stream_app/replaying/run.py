@@ -40,7 +40,7 @@ SHARED_KEY: Final = (
 
 
 class RunRequest(NamedTuple):
-    """How to process events: the settings, policies placed before theirs, and a worker's key file, if one is used."""
+    """Settings, policies placed before theirs, and a worker's key file; None: the folder's own key is used."""
 
     settings: Settings
     policies: tuple[DefaultPolicy, ...] = ()

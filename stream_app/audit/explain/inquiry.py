@@ -77,7 +77,7 @@ class Inquiry:
                 self._measurements[at] = release.measurement, release.items
 
     def answer(self) -> Explanation:
-        """Return the explanation; raises `UndecidedError` if the ledger has no such decision."""
+        """Return the explanation; raises `UndecidedError` if the ledger has no decision on the step."""
         if self._found is None:
             many = len(self._findings)
             doubt = f" (the ledger has faults: {many} findings; run `audit`)" if many else ""

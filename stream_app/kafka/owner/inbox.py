@@ -137,7 +137,7 @@ class Inbox:
         self._broken = error
 
     def take(self) -> BatchInput | None:
-        """Return the next batch's input, or None if none waits; once none is left, raise the error from `break_off`."""
+        """Return the next batch's input, or None if none waits; after `break_off`, raise its error instead of None."""
         if self._broken is not None and not self._records:
             raise self._broken
         self._room = self._room if self._cut else min(2 * self._room, self._most_records)

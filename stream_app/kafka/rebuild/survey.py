@@ -76,8 +76,7 @@ async def covered(reader: Reader, names: TopicNames, partition: int, key: Signin
 def missing(told: FoldedLogs, heads: Coverage | None) -> set[str]:
     """Return the known series that have no row, or an older row than the signed checkpoints show.
 
-    Series are known from checkpoints, releases or entries; persons are known from the names of their chains and from
-    series rows.
+    Series are known from checkpoints, releases or entries, and persons from the names of their chains and series rows.
     """
     signed = heads.sequences if heads is not None else {}
     known = {name: row.sequence for name, row in (told.rows | told.members).items()}

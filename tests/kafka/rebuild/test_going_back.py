@@ -248,10 +248,11 @@ async def test_a_record_that_was_rejected_right_after_a_loss_is_not_counted(site
     assert [json.loads(one.value)["timestamp"] for one in site.committed(NAMES.releases)] == [40]
 
 
-async def test_units_whose_first_readings_expired_are_given_up(site: Site) -> None:
-    """Nobody accepted that a step is published from the remains of its readings."""
+@pytest.mark.parametrize("accepted", [False, True])
+async def test_units_whose_first_readings_expired_are_given_up(site: Site, *, accepted: bool) -> None:
+    """Unless somebody accepts that a step is published from the remains of its readings."""
     begun = [units.units(series="unit-1"), *(units.reading(nth, 1.0, "unit-1") for nth in (1, 3))]
     await site.goes_on("worker", begun, [units.reading(5, 1.0, "unit-1")], [observation("home-1", 1, 1.0)])
     site.cluster.remake(NAMES.changelog)
     site.cluster.log(NAMES.events, 0).delete_before(2)
-    assert (await site.recover()).lost_counts == 1
+    assert (await site.recover(AcceptedLosses(lost_input=accepted))).lost_counts == (0 if accepted else 1)
