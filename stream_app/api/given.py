@@ -51,7 +51,7 @@ def told() -> Iterator[None]:
 _PYTHONS: Final = frozenset({str, bool, int, float, dict, list, type(None)})
 LEAST_INTEGER: Final = -(2**63)
 END_OF_INTEGERS: Final = 2**64
-"""The exclusive upper bound of the integers that JSON readers keep exact; `LEAST_INTEGER` is the lower one.
+"""The exclusive upper bound of the integers that JSON readers keep exact; they start at `LEAST_INTEGER`.
 
 Readers turn all other integers into doubles.
 """

@@ -64,7 +64,10 @@ class Check(NamedTuple):
 
 
 def refusal(context: Context, row: SeriesRow | None, found: EventRecord, record: InputRecord) -> Reason | None:
-    """Return the reason given by the first check that refuses a record, or None if every check accepts it."""
+    """Return why a record is refused: the reason of the first check that refuses it, or None.
+
+    A check whose ``recalled`` is False does not refuse records of open steps.
+    """
     for check in CHECKS:
         reason = check.one(context, row, found, record)
         if reason is not None and (check.recalled is not False or row is None or not _belongs(row, found)):

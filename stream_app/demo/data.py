@@ -86,7 +86,7 @@ class DemoSeries:
 def demo_series() -> tuple[DemoSeries, ...]:
     """Return glucose as weekly means and as single readings, and the ride under Adaptive and Balanced.
 
-    The two versions of a series have the same epsilon.
+    The two ways of publishing the same readings have the same epsilon.
     """
     sugar, positions = tuple(glucose()), tuple(ride())
     stay = {"level": "landmark", "landmarks": [list(STAY_MS)]}

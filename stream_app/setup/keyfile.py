@@ -34,7 +34,7 @@ class KeyFileError(Exception):
 
 
 def fresh_secret() -> bytes:
-    """Return 32 random bytes that are stored nowhere, to seed a watermark or hide contributors' names in memory."""
+    """Return 32 random bytes, not saved here, to seed a watermark or hide contributors' names in memory."""
     _forbid_core_dumps()
     return secrets.token_bytes(SECRET_BYTES)
 

@@ -53,7 +53,7 @@ class BatchDecider:
         self.end = 0
         """The number of records processed."""
         self.enough = False
-        """If this is set during processing, the next batch handles the records not yet processed one by one."""
+        """If set during processing, records that still have to be processed one by one go to the next batch."""
         self._context: Final = context
         self._collection: Final = collection
         self._source: Final = source
