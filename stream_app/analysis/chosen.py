@@ -1,4 +1,4 @@
-"""Checks whether rows look selected by their noise; their means are then wrong despite the intervals."""
+"""Checks whether rows look selected by their noise, which would make means wrong despite the intervals."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,18 +12,18 @@ from stream_app.privacy.kinds import Number
 MOST_LIKELY: Final = log(1e-9)
 """Log of the probability below which measurements are reported as selected by their noise."""
 FEWEST: Final = 10
-"""With fewer measurements, they may lie together by chance."""
+"""Fewer measurements than this may lie close together by chance."""
 
 
 def chosen_by_noise(measured: Iterable[MeasuredRelease]) -> str:
     """Return a series whose numbers are too close together or too far out for their noise, or "".
 
-    Whatever the true values within the range are, a measurement with Laplace noise leaves ``[a, b]`` with a probability
-    that follows from the range and the scale. Let a and b be the smallest and the largest of n measurements. Then the
-    probability that none of n leaves ``[a, b]`` is at most some p. For rows that nobody selected, p is below q with a
-    probability of at most ``n q^(1 - 1/n) - (n - 1) q``: below 1e-7 for `FEWEST` and q = 1e-9, and less for more rows.
-    The same applies to ``[a, inf)`` and the other side: the smallest of n measurements has ``p <= q`` with a
-    probability of at most q.
+    Whatever the true values within the range are, the range and the scale determine the probability that a measurement
+    with Laplace noise falls outside ``[a, b]``. Let a and b be the smallest and the largest of n measurements. Then the
+    probability that none of the n falls outside ``[a, b]`` is at most some p. For rows that nobody selected, p is below
+    q with a probability of at most ``n q^(1 - 1/n) - (n - 1) q``: below 1e-7 for `FEWEST` and q = 1e-9, and less for
+    more rows. The same applies to ``[a, inf)`` and to the other side: the smallest of n measurements has ``p <= q``
+    with a probability of at most q.
     """
     by_series: dict[str, list[tuple[float, float, Number]]] = {}
     for release, policy in measured:
@@ -37,7 +37,7 @@ def chosen_by_noise(measured: Iterable[MeasuredRelease]) -> str:
 
 
 def _log_beyond(found: Sequence[tuple[float, float, Number]]) -> float:
-    """Return the log of the largest probability that all measurements are so far beyond the range."""
+    """Return the log of the largest probability that all measurements lie this far beyond the range."""
     least, most = min(found)[0], max(found)[0]
     above = below = 0.0
     for _, scale, kind in found:
@@ -48,7 +48,7 @@ def _log_beyond(found: Sequence[tuple[float, float, Number]]) -> float:
 
 
 def _log_probability(found: Sequence[tuple[float, float, Number]]) -> float:
-    """Return the log of the largest probability that no measurement leaves the interval of all of them."""
+    """Return the log of the largest probability that no measurement falls outside the interval they span."""
     least, most = min(found)[0], max(found)[0]
     total = 0.0
     for _, scale, kind in found:
@@ -61,7 +61,7 @@ def _log_probability(found: Sequence[tuple[float, float, Number]]) -> float:
 
 
 def gaps(measured: Iterable[MeasuredRelease]) -> str:
-    """Return a series with missing steps between others; "" if there is none."""
+    """Return a series that has missing steps between other steps, or "" if there is none."""
     times: dict[str, list[int]] = {}
     for release, _ in measured:
         times.setdefault(release.series, []).append(release.timestamp_ms)

@@ -1,8 +1,8 @@
 """Means of measurements with standard errors and 95 % intervals, overall or by window; unit totals.
 
-Only measurements are averaged: estimates are biased, and repeated values are not measurements. A mean is that of the
-true values, each clamped to its policy's range, at the steps that were perturbed. Releases cannot show how well these
-represent other steps.
+Only measurements are averaged: estimates are biased, and repeated values are not measurements. A mean is the mean of
+the true values, each clamped to its policy's range, at the steps that were perturbed. Releases cannot show how well
+these steps represent the others.
 
 Statistics of units give profiles by local time, shares of bins, and comparisons of two spans. Each figure is a total
 over all units of several steps, divided by their number. Its noise is the sum of independent discrete Laplace draws on
@@ -25,7 +25,7 @@ Key = TypeVar("Key", bound=Hashable)
 class Figure(NamedTuple):
     """An estimate, the standard deviation of its noise, its 95 % interval, and its number of measurements.
 
-    ``units`` is the number of units by which means and shares of units are weighted; 0: all steps count the same.
+    ``units`` is the number of units that weight means and shares of units, or 0 if all steps count the same.
     """
 
     estimate: float
@@ -47,8 +47,8 @@ def means(measured: Iterable[MeasuredRelease], by: Callable[[Release], Key]) -> 
     """Return the means by part of each group with measurements, in the order in which groups first appear.
 
     The part of a single number is ""; the parts of a category are its shares. For a mean over a hidden number of
-    contributors, the sums and the numbers are added up before they are divided. The result is under "", beside their
-    own means "sum" and "count".
+    contributors, the sums and the numbers are added up before one is divided by the other. The result is under "", and
+    the means of the sums and numbers are under "sum" and "count".
     """
     groups: dict[Key, list[MeasuredRelease]] = {}
     for found in measured:
@@ -58,7 +58,7 @@ def means(measured: Iterable[MeasuredRelease], by: Callable[[Release], Key]) -> 
 
 
 def mean(measured: Iterable[MeasuredRelease]) -> dict[str, Figure]:
-    """Return the means of all measurements by part, as in `means`; empty without measurements."""
+    """Return the means of all measurements by part, as in `means`; empty if there are no measurements."""
     return means(measured, lambda _: None).get(None, {})
 
 
@@ -91,7 +91,7 @@ def _interval(
 
 
 def _wilson(hits: int, steps: int) -> tuple[float, float]:
-    """Return the 95 % interval of the mean chance of independent hits, by Wilson (1927).
+    """Return the 95 % interval of the mean chance of independent hits (Wilson 1927).
 
     It is corrected for continuity: Newcombe (1998), method 4. If the chances differ, the hits vary less than with a
     single chance (Hoeffding 1956), so the interval holds for them too.
@@ -104,10 +104,10 @@ def _wilson(hits: int, steps: int) -> tuple[float, float]:
 
 
 def _bounded(variance: float, spreads: Sequence[float]) -> float:
-    """Return a distance from 0 that holds at least 95 of 100 sums of bounded noise with these spreads.
+    """Return a distance from 0 within which at least 95 of 100 sums of bounded noise with these spreads lie.
 
-    It is the smaller of Hoeffding's bound (1963, theorem 2) and Bernstein's, with half of the remaining chance on
-    either side.
+    It is the smaller of Hoeffding's bound (1963, theorem 2) and Bernstein's. Each side gets half of the remaining
+    chance.
     """
     doubt = log(2 / (1 - CONFIDENCE))
     third = max(spreads) * doubt / 3
@@ -125,9 +125,9 @@ def _figures(group: list[MeasuredRelease]) -> dict[str, Figure]:
 
 
 def _reach(noises: list[Noise]) -> float:
-    """Return a distance from 0 that holds 95 of 100 means of noise, also after adding it to other noise.
+    """Return a distance from 0 within which 95 of 100 means of noise lie, even after adding it to other noise.
 
-    It may be added with any factor.
+    The noise may be added with any factor.
     """
     whole = added(noises)
     return half_width(whole.variance, whole.fourth, coarsest=whole.grid) / len(noises)
@@ -136,7 +136,7 @@ def _reach(noises: list[Noise]) -> float:
 def _centre(group: list[MeasuredRelease]) -> float | None:
     """Return the constant subtracted from the items of means over hidden numbers.
 
-    None: the group has another kind, or several.
+    Return None if the group has another kind or several kinds.
     """
     kinds = {policy.kind if policy else None for _, policy in group}
     kind = next(iter(kinds))
@@ -148,8 +148,9 @@ def _centre(group: list[MeasuredRelease]) -> float | None:
 def _ratio(total: Figure, number: Figure, centre: float, reaches: Mapping[str, float]) -> Figure:
     """Return the centre plus a sum over a number, with Fieller's interval (1954), which may be unbounded.
 
-    A mean m is in the interval if sum - m * number is within its own interval around 0. Fieller's noise is normal and
-    adds up by squares. So do the reaches of sum and number here, which also cover heavier tails and noise on a grid.
+    A mean m is in the interval if sum - m * number is within its own interval around 0. In Fieller's case the noise is
+    normal and adds up by squares. Here the reaches of sum and number add up in the same way, and also cover heavier
+    tails and noise on a grid.
     """
     (s, s_error), (n, n_error) = total[:2], number[:2]
     if n <= 0:
@@ -239,7 +240,7 @@ def _by_part(quantities: Iterable[Mapping[str, Quantity]]) -> dict[str, list[Qua
 
 
 def of_one_unit(release: Release, quantities: Mapping[str, Quantity]) -> dict[str, Quantity]:
-    """Return the value of a statistic per unit, by part: sums and bins are divided by the number of units."""
+    """Return the value of a statistic per unit, by part: divide sums and bins by the number of units."""
     count = release.count
     if release.statistic in WEIGHED or count is None:
         return dict(quantities)

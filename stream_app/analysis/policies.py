@@ -1,4 +1,4 @@
-"""The public policies in a ledger: that of each release, with everything that was announced since."""
+"""The public policies in a ledger: each release's policy, including everything announced since."""
 
 from bisect import bisect_right, insort
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ from stream_app.privacy.policy import Policy, stored_policy_of
 from stream_app.privacy.protection import LandmarkLevel
 
 STEP: Final = b'"entry":"release"'
-"""Bytes found in every step entry, which has no policy, and in no other: texts escape their quotes."""
+"""Bytes found in every step entry (which has no policy) and in no other entry: texts escape their quotes."""
 
 
 class Policies:
-    """Policy versions by series, from ledger entries as they arrive; entries of steps have none.
+    """Policy versions by series, built from ledger entries as they arrive; step entries contain no policy.
 
     Under dummies the ledger contains the drawn landmarks, never the true ones, so everything returned here is public.
     """
@@ -26,10 +26,10 @@ class Policies:
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], Policy] = {}
         self._exposed: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
-        """Starts and ends of the exposed steps of each announced look, in milliseconds, both ascending."""
+        """Starts and ends of the steps that each announced look exposes, in milliseconds, both ascending."""
 
     def entry(self, entry: Mapping[str, Any]) -> None:
-        """Process an entry; raises `PolicyError` or KeyError for one that no ledger contains."""
+        """Process an entry; raises `PolicyError` or KeyError for an entry that cannot occur in a ledger."""
         match entry["entry"]:
             case "policy":
                 policy = stored_policy_of(entry["parameters"], entry["policy"])

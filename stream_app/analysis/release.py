@@ -1,4 +1,4 @@
-"""Releases read for analysis: the content of a record, and the numbers in its measurement with noise."""
+"""Releases read for analysis: the content of a record, and the numbers in its noisy measurement."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from stream_app.privacy.policy import Policy
 
 
 class Quantity(NamedTuple):
-    """An unbiased number, and the noise in it."""
+    """An unbiased number and its noise."""
 
     number: float
     noise: Noise
@@ -23,12 +23,12 @@ class Quantity(NamedTuple):
 
 DECISIONS: Final = frozenset({"perturbed", "approximated", "withheld"})
 WEIGHED: Final = frozenset({"mean", "share"})
-"""In a mean over steps, these statistics count once per unit of a step; a sum or a histogram counts once."""
+"""Statistics that count once per unit of a step in a mean over steps; a sum or a histogram counts once."""
 CATEGORY: Final = "category"  # the part of a category or a choice, if it needs a name
 
 
 class UnsoundError(ValueError):
-    """A release with an invalid ``member``, which no release can have."""
+    """A release whose ``member`` has a value that no release can have."""
 
     def __init__(self, member: str) -> None:
         super().__init__(f"{member}: no release has this member")
@@ -37,7 +37,7 @@ class UnsoundError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release as in its record, and what else is known of its step; unknown fields are None.
+    """A release as in its record, with anything else known about its step; unknown fields are None.
 
     Times are integers in milliseconds, UTC.
     """
@@ -78,7 +78,7 @@ class Release:
         return found
 
     def check(self) -> None:
-        """Raise `UnsoundError` for an invalid member: of a wrong type, not finite, or out of its range."""
+        """Raise `UnsoundError` for a member that is invalid: wrong type, not finite, or out of range."""
         lists = self.statistic == "histogram"
         sound = {
             "series": isinstance(self.series, str),
@@ -102,7 +102,7 @@ class Release:
                 raise UnsoundError(member)
 
     def check_under(self, policy: Policy | None) -> None:
-        """Raise ValueError if the measurement was not made under this policy: its kind or scale differs."""
+        """Raise ValueError if the measurement's kind or scale shows that it was not made under this policy."""
         self.quantities(policy)
         if policy is None or self.measurement is None or self.epsilon_nano is None or self.scale is None:
             return
@@ -120,10 +120,10 @@ class Release:
     def quantities(self, policy: Policy | None = None) -> dict[str, Quantity]:
         """Return the numbers of the measurement with their noise, by part; a single number's part is "".
 
-        Categories become unbiased shares of 0 or 1 by category; positions are in degrees. The noise is that of the
-        policy, or else that of the release. Without both, and for a choice, the result is empty; a category needs the
-        policy. For counters that start with noise, the policy alone is not enough: the announced looks must be known.
-        Raises `ValueError` for a measurement of another kind than the policy's values.
+        Categories become unbiased shares of 0 or 1 by category; positions are in degrees. The noise comes from the
+        policy, or else from the release. The result is empty for a choice, and if neither gives the noise; a category
+        needs the policy. For counters that start with noise, the policy alone is not enough: the announced looks must
+        be known. Raises `ValueError` if the measurement's kind differs from that of the policy's values.
         """
         if self.measurement is None:
             return {}
@@ -161,7 +161,7 @@ _MOST: Final = 1e150
 
 @lru_cache(maxsize=4096)
 def _scale(kind: Kind, epsilon_nano: int, items: int) -> float | dict[str, float]:
-    """Return the scale stated by a release; for a mean, over ``items`` items."""
+    """Return the scale that a release states; for a mean, over ``items`` items."""
     return kind.scale(epsilon_nano, items) if isinstance(kind, Mean) else kind.scale(epsilon_nano)
 
 
@@ -209,10 +209,10 @@ def category_name(category: object) -> str:
 
 
 def _shares(kind: Category, answer: object, epsilon_nano: int) -> dict[str, Quantity]:
-    """Return an unbiased estimate by category: 1 for the true one, and 0 for all others.
+    """Return an unbiased estimate by category: 1 for the true category, and 0 for all others.
 
-    An answer is the true category with probability t, and each other one with f, so its expectation is f + (t -
-    f)[truth].
+    An answer is the true category with probability t, and each other category with probability f, so its expectation is
+    f + (t - f)[truth].
     """
     t, f, noise = _answering(kind, epsilon_nano)
     return {

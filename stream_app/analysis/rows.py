@@ -1,8 +1,9 @@
 """Releases as rows of a frame of any library: one row per release, one column per part of its value.
 
-The columns of a number are ``value``, ``measurement`` and so on. Those of counts, vectors and positions include the
-name of the part, as in ``value_walk``; those of a category or a choice are ``value_category``, a text. So a column has
-one type, even in a frame with series of several kinds. Columns that do not apply to a row are omitted from it.
+The columns of a number are ``value``, ``measurement`` and so on. For counts, vectors and positions, column names
+include the part, as in ``value_walk``. For a category or a choice, the column is ``value_category``, a text. Each
+column therefore has one type, even in a frame with series of several kinds. Columns that do not apply to a row are
+omitted from it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +28,7 @@ def row_of(release: Release, policy: Policy | None) -> dict[str, Any]:
     """Return a release as columns; times are aware datetimes in UTC.
 
     ``low`` and ``high`` are the 95 % interval of the one true value, clamped to its range, from the measurement alone.
-    The noise columns need the policy and are omitted without it. A category and a choice have none.
+    The noise columns need the policy and are omitted without it. A category and a choice have no noise columns.
     """
     row: dict[str, Any] = {
         "series": release.series,
@@ -58,7 +59,7 @@ def noises_in(row: Mapping[str, Any], measurement: object) -> dict[str, Noise] |
     """Return the noise of a measurement by part, as written by `row_of`; None if a column is missing.
 
     Raises:
-        ValueError: for figures that no measurement has, such as an interval around another number.
+        ValueError: for figures that no measurement can have, such as an interval around another number.
         TypeError: for a figure that is not a number.
     """
     numbers = parts_of(measurement)

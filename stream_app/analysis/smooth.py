@@ -2,11 +2,11 @@
 
 The models are those of `privacy.level`: a level that moves at random by q per step, one model for each q, with at most
 `MOST_STEPS` steps between two processed steps. The filter knows only what came before a step. Here each step also uses
-what came after it (Rauch, Tung, Striebel 1965). All models are weighted by how probable they make the measurements, and
+what came after it (Rauch, Tung, Striebel 1965). Each model is weighted by how probable it makes the measurements, and
 noise has its exact variance. Within a range of width W the filter holds its variance at W^2/12. Here the level is drawn
-back to the middle so that it always has this variance: an autoregressive process with that q. Counts have no range:
-they start with the first measurement. Categories are a chain that stays with probability one half and otherwise starts
-over, smoothed by the forward-backward algorithm. Means over contributors, sums and choices have no model, because they
+back to the middle so that it always has this variance: an autoregressive process with that q. Counts have no range, so
+they start with the first measurement. Categories form a chain that stays with probability one half and otherwise starts
+over; the forward-backward algorithm smooths it. Means over contributors, sums and choices have no model, because they
 have no filter.
 """
 
@@ -28,7 +28,7 @@ from stream_app.privacy.policy import Policy
 
 
 class SmoothedValue(NamedTuple):
-    """An estimate, its standard deviation and its 95 % band; for a category, the chance that it is true."""
+    """An estimate, its standard deviation and its 95 % band; for a category, the chance that it is the true one."""
 
     estimate: float
     deviation: float
@@ -41,18 +41,18 @@ class Model(NamedTuple):
 
     drifts: tuple[float, ...]  # variance per step, ascending
     bounds: tuple[float, float] | None
-    """The range of the true values; None: any value, and nothing is known before the first measurement."""
+    """The true values' range; if None, any value is possible, and nothing is known before the first measurement."""
 
     @property
     def prior(self) -> tuple[float, float] | None:
-        """Mean and variance of a value without any measurement."""
+        """Mean and variance of a value before any measurement."""
         if self.bounds is None:
             return None
         low, high = self.bounds
         return (low + high) / 2, (high - low) ** 2 / 12
 
     def moves(self, drift: float, gaps: Sequence[float]) -> list[tuple[float, float]]:
-        """Return the factor on the distance from the middle, and the added variance, over each gap."""
+        """Return, for each gap, the factor applied to the distance from the middle and the variance added."""
         prior = self.prior
         if prior is None:
             return [(1.0, drift * gap) for gap in gaps]
@@ -69,7 +69,7 @@ class SmoothedCourse(NamedTuple):
 
 
 def smooth(releases: Sequence[Release], policy: Policy) -> list[dict[str, SmoothedValue]]:
-    """Return the smoothed value of each release, with the parts of measurements; {} if nothing is known.
+    """Return the smoothed value of each release, by part of its measurement; {} if nothing is known.
 
     All releases belong to one series, are sorted by time, and have policies of one kind and step. A category's parts
     are its categories.
@@ -90,7 +90,7 @@ def takes_smoothing(kind: Kind) -> bool:
 
 
 def models(kind: Kind) -> list[tuple[str, Model]]:
-    """Return the model of each part of a kind, in the unit of its measurements; empty without models."""
+    """Return the model of each part of a kind, in its measurements' unit; empty if the kind has no models."""
     match kind:
         case Number():
             return [("", _of_number(kind))]
@@ -120,8 +120,8 @@ def _of_position(kind: Location, degrees_a_metre: float) -> tuple[float, ...]:
 def smoothed(measured: Sequence[Quantity | None], gaps: Sequence[float], model: Model) -> list[SmoothedValue]:
     """Return the smoothed course of one part; empty if there is neither a prior nor a measurement.
 
-    ``gaps`` are the steps between each processed step and the next. The models are averaged by their evidence, so that
-    the band also covers the uncertainty about the drift.
+    ``gaps`` are the numbers of steps from each processed step to the next. The models are averaged by their evidence,
+    so the band also covers the uncertainty about the drift.
     """
     if model.prior is None and all(found is None for found in measured):
         return []
@@ -146,8 +146,8 @@ def smoothed(measured: Sequence[Quantity | None], gaps: Sequence[float], model: 
 def _half(deviation: float, noise: Noise) -> float:
     """Return the half width of a band of whole numbers, whose noise has heavier tails than normal noise.
 
-    The step's own noise contributes to the error's variance the share with which its measurement enters, and the square
-    of that share to the relative fourth cumulant.
+    The share of the step's own noise in the error's variance is the weight of its measurement. Its share in the
+    relative fourth cumulant is the square of that weight.
     """
     share = min(1.0, deviation**2 / noise.variance)
     return half_width(deviation**2, noise.fourth * share**4) + noise.grid / 2
@@ -166,7 +166,7 @@ def course(
     """Return the posterior of a Gaussian course under independent Gaussian noise of the given variances.
 
     ``moves`` are the factor and the variance from each step to the next, around the prior's mean. Without a prior the
-    factors are 1, and the evidence covers what follows the first measurement.
+    factors are 1, and the evidence covers only what follows the first measurement.
     """
     centre = 0.0 if prior is None else prior[0]
     first = 0 if prior is not None else next(nth for nth, found in enumerate(measured) if found is not None)
@@ -205,7 +205,7 @@ STAYS: Final = 0.5  # of the chain of categories, as in the filter
 def _categories(kind: Category, releases: Sequence[Release]) -> list[dict[str, SmoothedValue]]:
     """Return the probability of each category at each step, given all answers.
 
-    Shares are estimated as in the filter.
+    Shares are estimated in the same way as in the filter.
     """
     names, k = [category_name(category) for category in kind.categories], len(kind.categories)
     answers = [

@@ -1,4 +1,4 @@
-"""Windows of time for means, and which steps are landmarks under the public policy."""
+"""Time windows for means, and which steps are landmarks under the public policy."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
@@ -12,7 +12,7 @@ from stream_app.privacy.protection import LandmarkLevel, UserLevel
 
 
 def moment_of(timestamp_ms: int, zone: tzinfo) -> datetime:
-    """Return the local time in a zone at a timestamp."""
+    """Return the local time of a timestamp in a zone."""
     return (EPOCH + timestamp_ms * MILLISECOND).astimezone(zone)
 
 
@@ -25,13 +25,13 @@ CLOCKS: Final[Mapping[str, Callable[[datetime], object]]] = {
 
 
 def by_clock(name: str, zone: str = "UTC") -> Callable[[Release], object]:
-    """Return the key of windows by one of `CLOCKS` in a zone; raises `WrongTimesError` for a wrong zone."""
+    """Return a function that gives a release's window by one of `CLOCKS`; raises `WrongTimesError` for a wrong zone."""
     shown, clocks = CLOCKS[name], zone_of(zone)
     return lambda release: shown(moment_of(release.timestamp_ms, clocks))
 
 
 def window(length_ms: int, first_ms: int) -> Callable[[Release], int]:
-    """Return the key of windows of equal length (at least 1 ms), which is the start of the window.
+    """Return a function that gives the start of a release's window; all windows have equal length (at least 1 ms).
 
     One window starts at ``first_ms``.
     """
@@ -41,8 +41,8 @@ def window(length_ms: int, first_ms: int) -> Callable[[Release], int]:
 def is_landmark(release: Release, policy: Policy) -> bool | None:
     """Return whether a release belongs to a landmark of its policy; None if that is not public.
 
-    Each step at level `user` is a landmark. Landmarks to which dummies are still to be added are secret; the ledger's
-    policy has those in force.
+    At level `user`, each step is a landmark. Landmarks that have yet to get their dummies are secret; the ledger's
+    policy has the landmarks in force.
     """
     protection = policy.protection
     if isinstance(protection, UserLevel):

@@ -1,1 +1,1 @@
-"""What a policy will cost, before there are any data: noise, error and temporal loss of each scheme."""
+"""What a policy will cost, before any data exist: noise, error and temporal loss of each scheme."""

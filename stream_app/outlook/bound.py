@@ -13,10 +13,10 @@ from stream_app.privacy.values import NANO
 
 
 def within_of(request: PlanRequest) -> dict[str, float | None] | None:
-    """Return what each event may spend within the bound under any scheme; None if no bound is asked for.
+    """Return what each event may spend within the bound under any scheme; None if no bound is requested.
 
-    ``constant`` holds forever and ``even`` over the horizon; ``first``, ``between`` and ``last`` are the most of all.
-    Raises `PlanError` if the bound is not finite and above 0.
+    ``constant`` holds forever and ``even`` over the horizon; ``first``, ``between`` and ``last`` are the largest of
+    all. Raises `PlanError` if the bound is not finite and above 0.
     """
     adversary, bound, events = request.adversary, request.bound, request.horizon.events
     if adversary is None or bound is None:
@@ -33,9 +33,9 @@ def within_of(request: PlanRequest) -> dict[str, float | None] | None:
 
 
 def temporal_loss(adversary: Adversary, epsilons: Sequence[float], gap: int) -> TemporalLoss:
-    """Return the losses of events ``gap`` steps apart, between which nothing is spent and knowledge fades.
+    """Return the losses of events ``gap`` steps apart; between events, nothing is spent and knowledge fades.
 
-    The result is `Adversary.temporal_loss` with zeros between events, at the events (Cao et al. 2017, equations 10 to
+    The result equals `Adversary.temporal_loss` at the events, with zeros between them (Cao et al. 2017, equations 10 to
     15).
     """
     if gap == 1:
@@ -65,11 +65,11 @@ _ATTEMPTS = 3
 def epsilon_within(
     request: PlanRequest, variant: Variant, spends: Sequence[Sequence[float]], watch: Watch
 ) -> float | None:
-    """Return the largest epsilon, to about six digits, that keeps each step of the courses in the bound.
+    """Return the largest epsilon, to about six digits, that keeps each step of the courses within the bound.
 
-    ``spends`` are those of the policy as it is. They are proportional to epsilon except for rounding to nano-epsilon.
-    So the factor is searched, and its epsilon is checked with real courses. None if no bound is set or no epsilon is
-    small enough.
+    ``spends`` are what the policy spends as it is. They are proportional to epsilon, except for rounding to
+    nano-epsilon. The search therefore finds a factor, and real courses check the resulting epsilon. Return None if no
+    bound is set or no epsilon is small enough.
     """
     adversary, bound, policy = request.adversary, request.bound, request.policy
     if adversary is None or bound is None:

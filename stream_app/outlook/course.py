@@ -1,7 +1,7 @@
 """A horizon of regular events, and a course over it: what the worker's own decision spends on them.
 
-Budgets depend on epsilon, landmarks and scheme, but not on values, except for schemes that follow the data: those are
-run at their two extremes. So nothing is computed a second time here: each made-up event goes through `decision.decide`.
+Budgets depend on epsilon, landmarks and scheme, but not on values. The exception is schemes that follow the data, which
+are run at their two extremes. Nothing is computed a second way here: each made-up event goes through `decision.decide`.
 The key is not secret, and a number replaces the policy's kind, which does not change the budget.
 """
 
@@ -39,7 +39,7 @@ Watch = Callable[[], None]  # called per event
 
 
 class HorizonError(ValueError):
-    """Options give no horizon, or one too long to walk; ``option`` names the one to change."""
+    """Options that give no horizon, or one too long to process; ``option`` names the one to change."""
 
     def __init__(self, option: str, problem: str) -> None:
         self.option = option
@@ -66,7 +66,9 @@ def horizon_of(
 
     All readings of a step are one event.
 
-    Under landmarks it begins one event before the first and ends one after the last; under dummies, around their range.
+    Under landmarks the horizon begins one event before the first landmark and ends one event after the last, or
+    `WINDOWS` windows after it if the policy has windows and they are longer. Under dummies, it begins one event before
+    their range and ends one event after it.
 
     Raises `HorizonError` if an option makes no sense, or the horizon has more than `MOST_EVENTS` events.
     """
@@ -116,7 +118,7 @@ def _span(policy: Policy, every_ms: int) -> tuple[int, int]:
 
 
 class CourseError(ValueError):
-    """The policy would reject an event; ``reason`` is the code."""
+    """An event that the policy would reject; ``reason`` is the code."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -144,8 +146,8 @@ class Course:
     ) -> None:
         """Take a policy's complete ``parameters``, as for `policy_of`.
 
-        With ``rate``, the sampling rate is reset to it after every event, for schemes that have a rate and do not
-        change it. The values stay the same, or jump over the whole range if ``moving``.
+        If ``rate`` is given, the sampling rate is reset to it after every event (for schemes with a fixed rate). The
+        values stay constant, or jump across the whole range if ``moving``.
         """
         stood_in = {name: part for name, part in parameters.items() if name not in _UNNEEDED}
         protection: Any = parameters["protection"]

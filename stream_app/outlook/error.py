@@ -1,4 +1,4 @@
-"""The error and the noise scale that a policy's releases will have, in advance, for what a step spends."""
+"""The error and noise scale to expect of a policy's releases, given what a step spends."""
 
 from stream_app.privacy import kinds
 from stream_app.privacy.policy import Policy
@@ -9,8 +9,9 @@ from stream_app.privacy.values import NANO
 def expected_error(policy: Policy, spend_nano: int) -> float:
     """Return the mean absolute error of a value perturbed with ``spend_nano`` (at least 1) nano-epsilon.
 
-    Its unit is the kind's `error_unit`. For a statistic of units, each unit of the step has a reading. Rounding to the
-    grid adds at most half a resolution. Every announced intrusion into collected data adds further noise.
+    Its unit is the kind's `error_unit`. For a statistic of units, each unit of the step is assumed to have a reading.
+    Rounding to the grid adds at most half a resolution. Every announced intrusion into collected data adds further
+    noise.
     """
     kind = policy.kind
     if isinstance(kind, kinds.UnitStatistic):
@@ -21,8 +22,8 @@ def expected_error(policy: Policy, spend_nano: int) -> float:
 def expected_scale(policy: Policy, spend_nano: int) -> float:
     """Return the noise scale as stated in releases.
 
-    For a vector it is in shares of a part's range, equal for all parts. For a mean it is that of one item, for a mean
-    over a hidden number that of the sum.
+    For a vector, it is in shares of a part's range and equal for all parts. For a mean, it is the scale of one item;
+    for a mean over a hidden number, the scale of the sum.
     """
     kind = policy.kind
     match kind:

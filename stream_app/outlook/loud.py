@@ -1,4 +1,4 @@
-"""Noise at landmarks that is wider than the values' range: such a release reveals almost nothing."""
+"""Landmark noise that is wider than the values' range, so that a release reveals almost nothing."""
 
 from typing import NamedTuple
 
@@ -28,11 +28,11 @@ class Loud(NamedTuple):
 
 
 def loud(policy: Policy) -> Loud | None:
-    """Return how far the noise at landmarks exceeds the range; None if it does not or there are none.
+    """Return how far the noise at landmarks exceeds the range; None if it does not or there are no landmarks.
 
     The noise is that of the share proposed for the first landmark. Counts and categories have no range: a count has no
-    upper limit, and a category is true or false at any noise. Collected data are judged by contributors (`plan
-    --error`).
+    upper limit, and a category is true or false at any noise. Collected data are judged by their number of contributors
+    (`plan --error`).
     """
     protection = policy.protection
     # PRIVACY: the number of landmarks is a secret under dummies, and the noise would show it.

@@ -41,10 +41,10 @@ class Side:
     contributors: int | None = None
     """How many contributors bring every published step within the requested error, if any.
 
-    None: too many, or none is requested.
+    None if too many are needed or no error is requested.
     """
     lead: int | None = None
-    """How many contributors an item must lead by to be drawn at every published step; None: not a choice."""
+    """The lead, in contributors, that gets an item drawn at every published step; None if not a choice."""
 
     def means(self) -> tuple[tuple[str, MeanRange | None], ...]:
         """Return the figures by name."""
@@ -133,7 +133,7 @@ class Crowd(NamedTuple):
 
 
 def crowds(policy: Policy, watch: Watch) -> Iterator[Crowd]:
-    """Yield an outlook for each number in `COUNTS`; nothing for levels without landmarks or hidden ones."""
+    """Yield an outlook for each number in `COUNTS`; nothing if the level has no landmarks or they are hidden."""
     for request in _requests(policy):
         yield Crowd(request.horizon.events - 2, tuple(outlooks(request, watch)))
 

@@ -21,11 +21,11 @@ _SIDES: Final = (
     (-_BAR / 2, "landmark", pictures.LANDMARK_COLOUR, pictures.OTHER_COLOURS[2]),
     (_BAR / 2, "regular", pictures.REGULAR_COLOUR, pictures.OTHER_COLOURS[1]),
 )
-"""For bars: their shift, their label, their colour under the policy's own scheme and under others."""
+"""For the bars: shift, label, colour under the policy's own scheme, and colour under others."""
 
 
 def range_of(kind: Kind) -> float | None:
-    """Return the width of a single number's range, beyond which an error is meaningless, or None."""
+    """Return the width of a single number's range, or None; a larger error is meaningless."""
     match kind:
         case Number():
             return kind.axis.double(kind.axis.high) - kind.axis.double(kind.axis.low)
@@ -36,7 +36,7 @@ def range_of(kind: Kind) -> float | None:
 
 
 def errors_of(outlooks: Sequence[Outlook], kind: Kind, axes: "Axes") -> None:
-    """Draw the expected error of landmarks and regular steps by scheme, the policy's own in colour."""
+    """Draw the expected error of landmarks and regular steps by scheme, with the policy's own in colour."""
     for shift, name, own, other in _SIDES:
         for mine in (True, False):
             sides = [(place, getattr(outlook, name).error) for place, outlook in enumerate(outlooks)]
@@ -113,7 +113,7 @@ def _own_last(outlooks: Sequence[Outlook]) -> list[tuple[int, Outlook]]:
 
 
 def _times(horizon: Horizon, more: int = 0) -> list[float]:
-    """Return the times of the events, and of ``more`` after them, in days, as on the time axis."""
+    """Return the times of the events and of ``more`` later ones, in days, as on the time axis."""
     times_ms = (horizon.start_ms + number * horizon.every_ms for number in range(horizon.events + more))
     return [min(time_ms, pictures.LAST_MS) / pictures.DAY_MS for time_ms in times_ms]
 
@@ -143,7 +143,7 @@ def title(plan: UnitPlan) -> str:
 
 
 def errors_by_unit(plan: UnitPlan, axes: "Axes") -> None:
-    """Draw the error of each span by unit times window, with the constant baseline if there are data."""
+    """Draw the error of each span by unit length times window, with the constant baseline if there are data."""
     colours = (pictures.OWN_COLOUR, pictures.LANDMARK_COLOUR, pictures.REGULAR_COLOUR, pictures.TRUTH_COLOUR)
     for nth, span in enumerate(spans_of(plan.asked)):
         points = sorted(

@@ -12,14 +12,14 @@ from stream_app.privacy.scheme import SCHEMES
 from stream_app.privacy.values import NANO
 
 REGULAR_SHARES = (0.75, 0.5, 0.25)
-"""Shares of Balanced besides the policy's own.
+"""Shares of Balanced to compare with the policy's own.
 
 A larger share means less error at regular steps and more temporal loss.
 """
 ALL = 1
-"""The regular share that publishes no landmark.
+"""The regular share at which no landmark is published.
 
-It is listed first under landmarks, because the remaining releases are readable.
+For landmarks, it is listed first, because the remaining releases are readable.
 """
 FIXED = {"increase": 0.0, "decrease": 0.0}  # keeps a sampling rate as it is
 DRAWS = 20  # courses over which coins are averaged, while courses are short
@@ -27,7 +27,7 @@ MOST_DRAWN = 100_000  # limit of events over all courses of a variant, except on
 
 
 class Variant(NamedTuple):
-    """A scheme; for one that follows the data, at one extreme of the data."""
+    """A scheme; if it follows the data, the scheme at one extreme of the data."""
 
     scheme: Mapping[str, Any]  # the `scheme` member as in a policy record
     end: str  # what is assumed of the data; empty if the scheme ignores them
@@ -39,7 +39,7 @@ class Variant(NamedTuple):
 
     @property
     def leaves_out(self) -> bool:
-        """Whether this is Balanced without published landmarks, with which others are compared by name."""
+        """Whether this is Balanced without published landmarks; others are compared with it by name."""
         return self.scheme.get("regular_share") == ALL
 
     @property
@@ -51,7 +51,7 @@ class Variant(NamedTuple):
 
 
 def variants(policy: Policy) -> tuple[Variant, ...]:
-    """Return what to compare: Balanced by descending share, then the level's other schemes in order."""
+    """Return the variants to compare: Balanced by descending share, then the level's other schemes in order."""
     own: Mapping[str, Any] = policy.parameters["scheme"]  # type: ignore[assignment] # an object, or no policy
     protection: Any = policy.parameters["protection"]
     shares = (ALL, *REGULAR_SHARES) if protection["level"] == "landmark" else REGULAR_SHARES
@@ -113,7 +113,7 @@ class PlanRequest(NamedTuple):
 
     @property
     def gap(self) -> int:
-        """Return the steps between events, rounded down because more would fade over more steps."""
+        """Return the number of steps between events, rounded down because loss fades more over more steps."""
         return self.horizon.every_ms // self.policy.step_ms
 
 

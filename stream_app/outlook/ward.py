@@ -1,7 +1,7 @@
 """How many contributors a collected statistic needs for a wanted error: the smallest ward.
 
-A release is *within* an error if this holds with probability `WANTED`, whatever the contributors' items are. The error
-comes from noise alone: items are first rounded to their grid and clamped to their range.
+A release counts as *within* an error if that is true with probability `WANTED`, whatever the contributors' items are.
+The error comes from noise alone: items are first rounded to their grid and clamped to their range.
 """
 
 from collections.abc import Callable
@@ -20,9 +20,9 @@ from stream_app.privacy.values import NANO
 WANTED: Final = 0.95  # probability that a release is within its error
 MOST_CONTRIBUTORS: Final = 100_000  # search limit if the number of contributors is hidden
 MOST_DRAWS: Final = 1_000_000
-"""The most noise considered in a number, either way.
+"""The largest noise considered in a number, in either direction.
 
-The scale is then 42,000, and a useful number needs three scales.
+The scale is then 42,000, and a useful number is at least three scales.
 """
 NEGLIGIBLE: Final = 24.0  # in scales of discrete Laplace noise: the rest, 4e-11 of it, counts as failure
 CERTAIN: Final = 30.0  # a rate at which noise is 0 except once in 10^13 draws
@@ -34,9 +34,9 @@ Tail = Callable[[int], float]  # the probability that noise exceeds so many cell
 def contributors(policy: Policy, spend_nano: int, error: Fraction) -> int | None:
     """Return how many contributors a release with this budget needs for an error above 0, or None.
 
-    For a sum, the error is a contributor's share of it, in the value's unit; for a mean, the mean's error; for counts,
-    a share of the contributors. For a choice it is also such a share: the item that leads by it is to be drawn. None
-    means more than `MOST_CONTRIBUTORS`, or data that are not collected.
+    For a sum, the error is per contributor, in the value's unit. For a mean, it is the mean's error. For counts, it is
+    a share of the contributors. For a choice, it is also such a share: the item with that lead is to be drawn. None
+    means that more than `MOST_CONTRIBUTORS` are needed, or that the data are not collected.
     """
     kind, collect = policy.kind, policy.collect
     if collect is None:
@@ -57,7 +57,7 @@ def contributors(policy: Policy, spend_nano: int, error: Fraction) -> int | None
 
 
 def within_words(policy: Policy, error: float) -> str | None:
-    """Return in words what is within an error; None for data that are not collected, which have no ward."""
+    """Return in words what is within an error; None for data that are not collected and so have no ward."""
     match policy.kind:
         case _ if policy.collect is None:
             return None
@@ -120,17 +120,17 @@ def reach_of(tail: Tail) -> int:
 
 
 def contributors_of_total(reach: int, error_cells: Fraction) -> int:
-    """Return how many contributors reduce noise of ``reach`` cells in their total to ``error_cells`` each."""
+    """Return how many contributors reduce a noise of ``reach`` cells in the total to ``error_cells`` for each."""
     return max(1, ceil(reach / error_cells))
 
 
 def contributors_of_mean(sum_rate: float, number_rate: float, farthest: int, error_cells: Fraction) -> int | None:
-    """Return how many contributors a mean of a hidden number needs; None: more than `MOST_CONTRIBUTORS`.
+    """Return how many contributors a mean over a hidden number needs; None: more than `MOST_CONTRIBUTORS`.
 
     With noise x in the sum and y in the number n, and the mean m cells from the middle of the range, the error is ``|x
-    - m y| / (n + y)``. The mean is assumed at an end of the range, ``farthest`` cells away, where y matters most. The
-    gain from clamping there is not counted, and n + y < 1 is a failure. So the result for n also holds for any larger
-    number.
+    - m y| / (n + y)``. The mean is assumed to lie at an end of the range, ``farthest`` cells away, where y matters
+    most. The gain from clamping there is ignored, and n + y < 1 is a failure. The result for n therefore also holds for
+    any larger number.
     """
     most = min(ceil(NEGLIGIBLE / number_rate), MOST_DRAWS)
     draws = np.arange(-most, most + 1, dtype=np.float64)
@@ -162,16 +162,16 @@ def _below(rate: float, cell: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def lead_of(items: int, rate: float) -> int:
-    """Return how far an item must lead all others to be chosen with probability `WANTED`, in contributors.
+    """Return the lead over all others, in contributors, that gets an item chosen with probability `WANTED`.
 
-    The weight of n is ``exp(rate * n)``. The item is least likely to be chosen if all others are equal, with
-    probability ``1 / (1 + (items - 1) exp(-rate * lead))``.
+    An item of n contributors has the weight ``exp(rate * n)``. The leading item is least likely to be chosen if all
+    others are equal, with probability ``1 / (1 + (items - 1) exp(-rate * lead))``.
     """
     return max(1, ceil(log((items - 1) * WANTED / (1 - WANTED)) / rate))
 
 
 def _least(holds: Callable[[int], bool], first: int) -> int:
-    """Return the smallest number from ``first`` on that holds, if all larger ones hold too."""
+    """Return the smallest number from ``first`` on for which ``holds`` is true, if larger ones stay true."""
     low, high = first, first
     while not holds(high):
         low, high = high + 1, 2 * high + 1

@@ -1,7 +1,7 @@
 """What data add to a plan: true statistics, the constant baseline, and how long values are remembered.
 
-PRIVACY: raw values are read here, under no guarantee. The results are for the eyes of whoever has the values anyway:
-commands that show them say so, and nothing from them enters a policy by itself.
+PRIVACY: raw values are read here, under no guarantee. The results are only for people who have the values anyway:
+commands that show them say so, and no policy takes anything from them automatically.
 """
 
 from collections.abc import Iterable, Sequence
@@ -74,7 +74,7 @@ class SeriesReadings:
         return self.offset_ms + index[begins] * unit_ms, held
 
     def truths(self, kind: UnitStatistic, unit_ms: int, span_ms: int) -> list[Truth]:
-        """Return the true statistics over a span; none if fewer than two spans have enough units."""
+        """Return the true statistics by span; empty if fewer than two spans have enough units."""
         starts, held = self.units(unit_ms)
         if not len(starts):
             return []
@@ -94,7 +94,7 @@ class SeriesReadings:
 
 
 def _shares(kind: UnitStatistic, published: object, units: int) -> dict[str, float]:
-    """Return the numbers of a true statistic by part; those of a histogram are shares of its units."""
+    """Return the numbers of a true statistic by part; for a histogram, as shares of its units."""
     if isinstance(published, dict):
         parts = published
     elif isinstance(published, list):
@@ -105,7 +105,7 @@ def _shares(kind: UnitStatistic, published: object, units: int) -> dict[str, flo
 
 
 def _constant_error(values: Sequence[dict[str, float]]) -> float:
-    """Return the mean absolute error of each part's best constant, over all parts that a span has."""
+    """Return the mean absolute error of each part's best constant, over the parts present in each span."""
     errors = []
     for name in dict.fromkeys(name for parts in values for name in parts):
         known = [parts[name] for parts in values if name in parts]
@@ -119,14 +119,14 @@ class Memory(NamedTuple):
 
     lag_ms: int
     certain: bool
-    """False: it stays above for the whole reach of the data, which is ``lag_ms``."""
+    """Whether it falls below that; if not, ``lag_ms`` is the whole reach of the data."""
 
 
 def memory_of(series: Sequence[SeriesReadings]) -> Memory | None:
     """Return how long the values of some series are remembered; None if there are too few readings.
 
     Lags are multiples of the usual distance between two readings. Each series is centred on its own mean. For
-    categories, the measure is the share of equal ones beyond chance (Cohen's kappa).
+    categories, the measure is the share of equal values beyond chance (Cohen's kappa).
     """
     gaps = [np.diff(one.times_ms) for one in series if len(one.times_ms) > 1]
     if not gaps:
@@ -152,7 +152,7 @@ def _added(several: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 
 def _products(one: SeriesReadings, gap_ms: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return, by lag up to half of the course, the sum of products of deviations and the number of pairs."""
+    """Return the sum of products of deviations and the number of pairs, by lag up to half of the course."""
     place = (one.times_ms - one.times_ms[0] + gap_ms // 2) // gap_ms
     length = int(place[-1]) + 1
     there = np.zeros(length)
@@ -169,11 +169,11 @@ def _products(one: SeriesReadings, gap_ms: int) -> tuple[NDArray[np.float64], ND
 
 
 def _indicators(one: SeriesReadings) -> list[NDArray[np.float64]]:
-    """Return a course for each category that occurs: 1 where it is the value."""
+    """Return a course for each category that occurs, with 1 where it is the value."""
     return [(one.cells == cell).astype(np.float64) for cell in np.unique(one.cells)]
 
 
 def _correlated(course: NDArray[np.float64], period: int) -> NDArray[np.float64]:
-    """Return the sum over all positions of ``course[i] * course[i + lag]``, by lag."""
+    """Return the sum of ``course[i] * course[i + lag]`` over all positions, by lag."""
     found: NDArray[np.float64] = np.fft.irfft(np.abs(np.fft.rfft(course, period)) ** 2, period)
     return found

@@ -1,7 +1,7 @@
-"""The error of a statistic by unit, window and span, and the epsilon or unit for a wanted error.
+"""The error of a statistic by unit, window and span, and the epsilon or unit needed for a wanted error.
 
-All units of a span have a reading, and none is a landmark, unless data say how many there are. A unit with a window of
-w units is as accurate as a unit of w times the length: both protect the same stretch of time.
+Unless data say how many units there are, each unit of a span is assumed to have a reading, and none to be a landmark. A
+unit with a window of w units is as accurate as a unit of w times the length: both protect the same stretch of time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from stream_app.privacy.units.units import MOST_STEP_UNITS
 from stream_app.privacy.values import NANO
 
 Planned = Literal["mean", "sum"]
-"""What a plan makes of a policy's single numbers."""
+"""What a plan computes from a policy's single numbers."""
 MINUTE_MS: Final = 60_000
 HOUR_MS: Final = 3_600_000
 DAY_MS: Final = 24 * HOUR_MS
@@ -48,7 +48,7 @@ class StatisticRequest(NamedTuple):
 
     @classmethod
     def of(cls, policy: Policy, statistic: Planned | None = None) -> "StatisticRequest | None":
-        """Return the request of a policy with units or of plain numbers, each step a unit; None for others.
+        """Return the request for a policy with units, or with plain numbers (each step is a unit); else None.
 
         ``statistic`` is computed from single numbers, by default a mean; it is ignored if units already have one.
         """
@@ -73,7 +73,7 @@ class SpanError:
 
 @dataclass(frozen=True, slots=True)
 class UnitRow:
-    """The errors of one unit and window; ``own``: they are the policy's."""
+    """The errors of one unit and window; ``own`` says whether they are the policy's."""
 
     unit_ms: int
     window: int
@@ -84,7 +84,7 @@ class UnitRow:
 def unit_table(asked: StatisticRequest, truths: "Sequence[SeriesReadings]" = ()) -> Iterator[UnitRow]:
     """Yield a row for each unit and window, with the spans that the protected stretch fits into.
 
-    ``truths`` are the series of the data; without any, each unit of a span has a reading.
+    ``truths`` are the series of the data; without any, each unit of a span is assumed to have a reading.
     """
     units = sorted({*SHOWN_MS, asked.unit_ms})
     windows = sorted({*WINDOWS, asked.window})
@@ -126,7 +126,7 @@ def _measured(kind: UnitStatistic, spend_nano: int, span: str, found: Sequence[T
 
 
 class Answer(NamedTuple):
-    """What brings the statistic over a span to an error; either change is enough."""
+    """Changes that bring the statistic over a span to an error; either one is enough."""
 
     error: float
     now: float  # the error of the policy
@@ -135,7 +135,7 @@ class Answer(NamedTuple):
 
 
 def answered(asked: StatisticRequest, span_ms: int, error: float) -> Answer:
-    """Return what a wanted mean absolute error over a span requires; the span holds whole policy units."""
+    """Return what is needed for a mean absolute error over a span, which holds whole policy units."""
     units = span_ms // asked.unit_ms
     nano = asked.kind.needed_nano(error, units)
     enough = asked.kind.needed_units(asked.spend_nano, error)

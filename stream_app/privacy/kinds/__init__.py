@@ -35,7 +35,7 @@ Item: TypeAlias = Number | Counts | Location | Category | Vector | Choice
 """The kind of a single reading or contribution."""
 
 OfStep: TypeAlias = Item | Statistic
-"""The kind of one value of a step, or of what is collected in a step."""
+"""The kind of a single value per step, or of what is collected in a step."""
 
 Kind: TypeAlias = OfStep | UnitStatistic
 """The closed union of value kinds."""
@@ -48,7 +48,7 @@ Published: TypeAlias = float | int | bool | str | dict[str, float] | dict[str, i
 
 
 def item_of(kind: Kind) -> Item:
-    """Return the kind of a single reading or contribution that a value is made of."""
+    """Return the kind of the single readings or contributions that make up a value."""
     match kind:
         case Sum() | Mean() | HiddenMean() | UnitSum() | UnitMean() | Share() | Histogram() | ByBins():
             return kind.item

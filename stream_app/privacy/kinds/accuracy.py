@@ -11,8 +11,8 @@ from stream_app.privacy.values import NANO
 class UnitAccuracy:
     """The expected error of a statistic over units.
 
-    A total has discrete Laplace noise of rate ``e / sensitivity``. Anything divided by the public number n of units has
-    noise that is n times as small.
+    A total has discrete Laplace noise of rate ``e / sensitivity``. If the total is divided by the public number n of
+    units, its noise is n times as small.
     """
 
     __slots__ = ()
@@ -22,7 +22,7 @@ class UnitAccuracy:
     @property
     @abstractmethod
     def sensitivity(self) -> int:
-        """Return the most that w units change the cells in L1."""
+        """Return the largest L1 change that w units can make to the cells."""
 
     @abstractmethod
     def of_a_cell(self, units: float) -> float:
@@ -31,8 +31,8 @@ class UnitAccuracy:
     def expected_error(self, spend_nano: int, units: float) -> float:
         """Return the mean absolute error of a step of ``units`` units, for a spend of at least 1 nano-epsilon.
 
-        It is in the value's unit for a sum and a mean, and in shares of the units for a share and a histogram's bin. By
-        local time it is the error of one bin, and ``units`` counts those of all bins, which have equally many.
+        For a sum and a mean it is in the value's unit; for a share and a histogram's bin, in shares of the units. By
+        local time it is the error of one bin, and ``units`` counts the units of all bins, which have equally many.
         """
         return mean_noise(self.sensitivity, spend_nano) * self.of_a_cell(units)
 
@@ -44,9 +44,9 @@ class UnitAccuracy:
         return max(1, ceil(asinh(self.of_a_cell(units) / error) * self.sensitivity * NANO))
 
     def needed_units(self, spend_nano: int, error: float) -> float:
-        """Return how many units a step needs for this mean absolute error; infinity for an inaccurate sum.
+        """Return how many units a step needs for this mean absolute error; infinity if a sum is too inaccurate.
 
-        More units do not improve a sum. A sum that is accurate enough needs one.
+        More units do not improve a sum. A sum that is accurate enough needs only one.
         """
         of_one = self.expected_error(spend_nano, 1)
         if self.is_sum:

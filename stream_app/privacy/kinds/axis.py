@@ -12,17 +12,17 @@ from stream_app.privacy.amounts import Doubles, Ints, Whole, between, floored, r
 from stream_app.privacy.noise.moments import Noise
 
 LARGEST_CELL = 2**50
-"""Every cell up to here has its own double, which reads back exactly; measurements saturate here."""
+"""Every cell up to this one has its own double, which reads back exactly; measurements saturate here."""
 _DIGITS: Final = 17
-"""The maximum number of digits of a double's shortest decimal."""
+"""The maximum number of digits in the shortest decimal of a double."""
 _EXACT: Final = Context(prec=_DIGITS)
 """Shifts the decimal point of such a decimal without rounding."""
 _CERTAIN_DIGITS: Final = 15
-"""Decimals of at most this many digits have distinct doubles and are the shortest ones for them."""
+"""Decimals of at most this many digits have distinct doubles and are the shortest decimals of these."""
 _POWERS: Final = 23
 """The number of powers of ten that are exact doubles."""
 _NOTHING: Final = 1e-200
-"""Added to a double, it turns a subnormal one, in cell 0, into a normal one.
+"""Added to a double, it turns a subnormal double, which is in cell 0, into a normal one.
 
 It changes no double from 1e-183 on.
 """
@@ -36,9 +36,9 @@ def saturated(cell: Whole) -> Whole:
 class Boundaries(NamedTuple):
     """The lower ends of an axis's cells: cell n begins at ``(2n - 1) * halves / power``.
 
-    That is a decimal of at most 15 digits. So a number belongs to cell n or a higher one if and only if its double is
-    at least the double of that decimal: parsing decimals is monotone, and this is the shortest decimal that round-trips
-    to its double (Steele and White 1990).
+    Each lower end is a decimal of at most 15 digits. A number therefore belongs to cell n or a higher one if and only
+    if its double is at least the double of that decimal: parsing decimals is monotone, and this is the shortest decimal
+    that round-trips to its double (Steele and White 1990).
     """
 
     rate: float  # cells per unit

@@ -1,9 +1,9 @@
 """Statistics of a step's units by bin: histograms of unit values, and sums or means by local time.
 
-Every unit is in one bin. In a histogram, a unit that differs between neighbours moves to another bin. So if a units
-differ, the bins change by at most 2*a in L1, and noise of rate ``e/(2*w)`` in each bin loses at most ``e*a/w``. The bin
-of local time follows from the unit's start, which is public. If a units differ, their ``a*D`` is divided among the
-bins, and noise of rate ``e/(w*D)`` in each bin loses at most ``e*a/w`` over all bins.
+Every unit is in one bin. In a histogram, a unit that differs between neighbours moves to another bin. If a units
+differ, the bins therefore change by at most 2*a in L1, and noise of rate ``e/(2*w)`` in each bin loses at most
+``e*a/w``. The bin of local time depends on the unit's start, which is public. If a units differ, their change of
+``a*D`` is divided among the bins, and noise of rate ``e/(w*D)`` in each bin loses at most ``e*a/w`` over all bins.
 """
 
 from bisect import bisect_right
@@ -25,7 +25,7 @@ from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells
 
 @dataclass(frozen=True, slots=True)
 class Histogram(OfUnits):
-    """The number of a step's units in each bin; cells hold these numbers and then the total.
+    """The number of a step's units in each bin; cells hold these numbers, followed by the total.
 
     For numbers, ``edges`` (in cells) separate the bins: below the first edge, ``[a, b)`` between two edges, and from
     the last edge on. For categories, the bins are the categories in their order.
@@ -42,7 +42,7 @@ class Histogram(OfUnits):
 
     @property
     def sensitivity(self) -> int:
-        """Return the most that w units change the bins in L1: each leaves one bin and enters another."""
+        """Return the largest L1 change that w units can make to the bins: each leaves one bin and enters another."""
         return 2 * self.window
 
     @property
@@ -55,13 +55,13 @@ class Histogram(OfUnits):
         return 1 / units
 
     def noises(self, spend_nano: int, count: int | Mapping[str, int] = 1) -> dict[str, Noise]:
-        """Return the law of the noise by bin: by name for categories, "0", "1".. between edges; none by local time."""
+        """Return the law of the noise by bin: names for categories, "0", "1".. for edges; empty by local time."""
         if not isinstance(count, int):
             return {}
         return dict.fromkeys(self.names or map(str, range(self.bins)), noise_of(self.sensitivity, spend_nano))
 
     def tallied(self, units: Iterable[UnitCell]) -> RawCells | None:
-        """Return how many of a step's counted units each bin holds, and their total; None if there are none."""
+        """Return the number of a step's counted units in each bin, and their total; None if there are none."""
         found = [0] * self.bins
         for _, cell in units:
             found[cell if isinstance(self.item, Category) else bisect_right(self.edges, cell)] += 1
@@ -150,7 +150,7 @@ class ByBins(UnitAccuracy):
 
     @property
     def is_sum(self) -> bool:  # type: ignore[override]
-        """Return whether more units do not improve it."""
+        """Return whether this is a sum, which more units do not improve."""
         return self.of.is_sum
 
     @property
@@ -159,7 +159,7 @@ class ByBins(UnitAccuracy):
         return self.of.largest_change
 
     def of_a_cell(self, units: float) -> float:
-        """Return the effect of one cell of noise on a bin of a release over ``units`` units, equally many in each."""
+        """Return the effect of one cell of noise on a bin, if ``units`` units are divided equally among the bins."""
         return self.of.of_a_cell(units / len(self.local.names))
 
     def noises(self, spend_nano: int, count: int | Mapping[str, int] = 1) -> dict[str, Noise]:
@@ -188,7 +188,7 @@ class ByBins(UnitAccuracy):
         return RawCells(tuple(found)) if any(found[1::2]) else None
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
-        """Return each bin's total plus discrete Laplace noise of rate ``e / (w*D)``, if it has a unit."""
+        """Return each bin's total, plus discrete Laplace noise of rate ``e / (w*D)`` if the bin has a unit."""
         # PRIVACY: a unit's start, which is public, determines its bin. So a units that differ change the totals by a*D
         # in L1 together, and the noise loses at most e*a/w. The numbers of units are the same for all neighbours.
         noisy: list[int] = []
@@ -211,18 +211,18 @@ class ByBins(UnitAccuracy):
         raise AssertionError("a statistic by local time has no sampling rate")
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
-        """Return estimates within the declared range if they are means (unless ``clamp`` is false)."""
+        """Return the estimates; means are clamped to the declared range (unless ``clamp`` is false)."""
         clamped: list[int] = []
         for total, number in _pairs(list(cells)):
             clamped += self.of.clamp(ReleasedCells((total, number))) if number else (0, 0)
         return ReleasedCells(tuple(clamped))
 
     def publish(self, cells: ReleasedCells) -> dict[str, float]:
-        """Return the numbers by bin, without bins that have no unit."""
+        """Return the numbers by bin, without the bins that have no unit."""
         return {name: self.of.publish(part) for name, part in self._parts(cells)}
 
     def read(self, published: object, count: object = None) -> ReleasedCells:
-        """Return the cells from a release; ``count`` is its number of units in each bin."""
+        """Return the cells from a release; ``count`` is the number of units in each of its bins."""
         if not isinstance(published, Mapping) or not isinstance(count, Mapping) or set(published) != set(count):
             raise TypeError(
                 "a release by local time must contain an object of numbers and an object of counts, with the same bins"
@@ -242,12 +242,12 @@ class ByBins(UnitAccuracy):
 
     @property
     def item(self) -> Number:
-        """Return the kind of what a unit holds."""
+        """Return the kind of a unit's value."""
         return self.of.item
 
     @property
     def sensitivity(self) -> int:
-        """Return the most that w units change the totals in L1: w*D."""
+        """Return the largest L1 change that w units can make to the totals: w*D."""
         return self.of.sensitivity
 
     @property
@@ -267,7 +267,7 @@ class ByBins(UnitAccuracy):
 
 
 def named(kind: Category) -> tuple[str, ...]:
-    """Return the categories as the names of members in a JSON object."""
+    """Return the categories as member names in a JSON object."""
     return tuple([str(name).lower() if isinstance(name, bool) else name for name in kind.categories])
 
 

@@ -1,4 +1,4 @@
-"""One of a few answers: a series' category, or the item that most contributors sent.
+"""A single answer out of a few: a series' category, or the item that most contributors sent.
 
 Mechanisms: k-ary randomized response (Kairouz et al., JMLR 2016), and the exponential mechanism (McSherry and Talwar,
 FOCS 2007).
@@ -24,7 +24,7 @@ MOST_CATEGORIES: Final = 4096
 
 
 class CategoryForm(Form):
-    """Form of value kind category."""
+    """The form of the value kind category."""
 
     kind: Literal["category"]
     categories: Annotated[tuple[StrictBool | Text, ...], Field(min_length=2, max_length=MOST_CATEGORIES)]
@@ -33,7 +33,7 @@ class CategoryForm(Form):
     statistic: Literal["histogram"] | None = None
 
     def declared(self) -> "Category | KindFault":
-        """Return the kind, or the fault of a category."""
+        """Return the kind, or the fault of its categories or substitute."""
         if len(set(self.categories)) != len(self.categories):
             return twice("categories")
         if "reject" in self.categories and "invalid" in self.model_fields_set and self.invalid == "reject":
@@ -42,13 +42,13 @@ class CategoryForm(Form):
 
 
 class ChoiceForm(Form):
-    """Form of value kind choice."""
+    """The form of the value kind choice."""
 
     kind: Literal["choice"]
     items: Annotated[tuple[Text, ...], Field(min_length=2, max_length=MOST_KEYS)]
 
     def declared(self) -> "Choice | KindFault":
-        """Return the kind, or the fault of an item that is listed twice."""
+        """Return the kind, or a fault if an item is listed twice."""
         return Choice(self.items) if len(set(self.items)) == len(self.items) else twice("items")
 
 
@@ -62,7 +62,7 @@ class _Answer:
         return NANO / spend_nano
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
-        """Return whether ``1 / e`` exceeds the change, 0 or 1."""
+        """Return whether ``1 / e`` exceeds the change, which is 0 or 1."""
         return previous == current or spend_nano < NANO
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
@@ -75,7 +75,7 @@ class _Answer:
 
     @property
     def adjacent(self) -> None:
-        """Return None: no two answers are closer than others."""
+        """Return None: no two answers are closer than any others."""
 
     def is_outside(self, _value: object) -> bool:
         """Return False: there is no range."""
@@ -88,7 +88,7 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class Category(_Answer):
-    """One of ``categories`` (strings or booleans, at least two); cells hold its index."""
+    """One of ``categories`` (strings or booleans, at least two); cells hold the category's index."""
 
     categories: tuple[str | bool, ...]
     clamped: bool = True
@@ -119,12 +119,12 @@ class Category(_Answer):
         return self._cells.get(sought, self.substitute)
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
-        """Return the truth with probability ``exp(e) / (exp(e) + k - 1)``; loss at most ``spend_nano``."""
+        """Return the truth with probability ``exp(e) / (exp(e) + k - 1)``; the loss is at most ``spend_nano``."""
         # PRIVACY: every answer has at least probability 1/(exp(e) + k - 1), and at most exp(e) times that.
         return ReleasedCells((randomized_response(stream, cells[0], len(self.categories), spend_nano),))
 
     def publish(self, cells: ReleasedCells) -> str | bool:
-        """Return the category of an index."""
+        """Return the category at an index."""
         return self.categories[cells[0]]
 
     def read(self, published: object) -> ReleasedCells:
@@ -140,7 +140,7 @@ class Category(_Answer):
     def filtered(
         self, state: LevelState, cells: ReleasedCells, spend_nano: int, _k: float
     ) -> tuple[LevelState, ReleasedCells]:
-        """Return the filter's state after a noisy value, and the likeliest category."""
+        """Return the filter's state after a noisy value, and the most likely category."""
         k = len(self.categories)
         if not state:
             state = (1 / k,) * k + (0.0,) * (k + 1)
@@ -195,9 +195,9 @@ class Category(_Answer):
 
 @dataclass(frozen=True, slots=True)
 class Choice(_Answer):
-    """One of at least two ``items``; raw cells hold the count of each item, released cells an index.
+    """One of at least two ``items``; raw cells hold the count of each item, released cells hold an index.
 
-    With ``replace``, neighbours differ in one contributor's item; otherwise, in whether one contributor takes part.
+    With ``replace``, neighbours differ in one contributor's item; without it, in whether one contributor takes part.
     """
 
     items: tuple[str, ...]
@@ -218,7 +218,7 @@ class Choice(_Answer):
         return None if index is None else RawCells((index,))
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
-        """Return an item, with weight ``exp(e * n / 2)`` under replace, else ``exp(e * n)``; loss at most e."""
+        """Return an item drawn with weight ``exp(e * n / 2)`` under replace, else ``exp(e * n)``; loss at most e."""
         # PRIVACY: replacing an item changes two of the counts by one. So it changes each weight, and therefore their
         # sum, by a factor of at most exp(e/2) (theorem 6). A contributor who takes part raises one weight by a factor
         # of exp(e), and the sum by a factor between 1 and exp(e). So the halving is not needed if scores move in one
@@ -227,7 +227,7 @@ class Choice(_Answer):
         return ReleasedCells((chosen(stream, cells, doubled_nano),))
 
     def publish(self, cells: ReleasedCells) -> str:
-        """Return the item of an index."""
+        """Return the item at an index."""
         return self.items[cells[0]]
 
     def read(self, published: object) -> ReleasedCells:
@@ -256,11 +256,11 @@ class Choice(_Answer):
         return max(self.items, key=list(raws).count)
 
     def expected_error(self, spend_nano: int, *_: int | None) -> float:
-        """Return by how many items the drawn one misses the most frequent one on average, for the worst counts.
+        """Return the mean gap between the counts of the most frequent item and the drawn one, for the worst counts.
 
         With gaps g_i, rate r and weights exp(-r * g_i) the mean is ``f = sum g_i w_i / (1 + sum w_i)``. Where its
-        derivatives vanish, all gaps are ``1/r + f``, so ``r * f = W((items - 1) / e)`` with Lambert's W. Whole gaps
-        cannot give more.
+        derivatives vanish, all gaps are ``1/r + f``, so ``r * f = W((items - 1) / e)`` with Lambert's W. Gaps that are
+        whole numbers cannot give a larger mean.
         """
         target = (len(self.items) - 1) / exp(1)
         found = log1p(target)  # above W; x * exp(x) is convex, so Newton's steps fall to W
@@ -285,9 +285,9 @@ class Choice(_Answer):
 
 
 def _total(parts: list[float]) -> float:
-    """Return the sum from left to right.
+    """Return the sum, added from left to right.
 
-    Since Python 3.12 ``sum`` compensates for rounding, so it would give other results than 3.11.
+    Since Python 3.12 ``sum`` compensates for rounding, so its results differ from those of 3.11.
     """
     total = 0.0
     for part in parts:

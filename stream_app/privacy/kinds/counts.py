@@ -21,12 +21,12 @@ LARGEST_COUNT = 2**53 - 1
 """The largest integer that every JSON reader preserves; measurements beyond it saturate."""
 
 COUNTS_POWERS = (4, 3, 2, 1, 0)
-"""Powers of 1/64 by which the filter's models differ in how fast the level may move."""
+"""Powers of 1/64 that distinguish the filter's models: they set how fast the level may move."""
 INTEGERS = Axis(Fraction(1), 0, 0)
 
 
 class CountsForm(Form):
-    """Form of value kind counts."""
+    """The form of the value kind counts."""
 
     kind: Literal["counts"]
     keys: Annotated[tuple[Text, ...], Field(min_length=1, max_length=MOST_KEYS)]
@@ -35,7 +35,7 @@ class CountsForm(Form):
     invalid: dict[str, StrictInt] | Literal["reject"] = "reject"
 
     def declared(self) -> "Counts | KindFault":
-        """Return the kind, or the fault of a key that is listed twice."""
+        """Return the kind, or a fault if a key is listed twice."""
         if len(set(self.keys)) != len(self.keys):
             return twice("keys")
         return Counts(self.keys, self.sensitivity, self.clamp)
@@ -43,7 +43,7 @@ class CountsForm(Form):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Non-negative integers under fixed, public keys; neighbours' L1 distance is at most ``sensitivity``."""
+    """Non-negative integers under fixed, public keys; neighbours differ by at most ``sensitivity`` in L1."""
 
     keys: tuple[str, ...]
     sensitivity: int
@@ -53,7 +53,7 @@ class Counts:
     takes_substitute: ClassVar[bool] = False  # not any two tables are neighbours
 
     def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the counts in the order of the keys, missing ones as 0; the substitute or None if invalid."""
+        """Return the counts in key order, with 0 for missing keys; if invalid, the substitute or None."""
         table = isinstance(raw, dict) and len(raw) <= len(self.keys)
         found = raw if isinstance(raw, dict) and table else {}
         counts = tuple([found.get(key, 0) for key in self.keys])
@@ -158,7 +158,7 @@ class Counts:
         return {key: median(raw.get(key, 0) for raw in raws) for key in self.keys}
 
     def error(self, raw: Any, published: Any) -> float:
-        """Return the mean difference over the keys."""
+        """Return the mean absolute difference over the keys."""
         return fsum(abs(raw.get(key, 0) - published[key]) for key in self.keys) / len(self.keys)
 
     def expected_error(self, spend_nano: int, intrusion_nano: int | None = None) -> float:

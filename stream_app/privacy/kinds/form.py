@@ -10,7 +10,7 @@ from stream_app.privacy.kinds.axis import LARGEST_CELL, Axis
 from stream_app.privacy.values import exact
 
 LARGEST_NUMBER: Final = 1e100
-"""The largest number allowed: beyond it, squares of the range and noise scale may exceed a double."""
+"""The largest number allowed; above it, squares of the range and noise scale may overflow a double."""
 SMALLEST_RESOLUTION: Final = 1e-100
 MOST_KEYS: Final = 4096
 
@@ -40,7 +40,7 @@ class KindFault(NamedTuple):
 
 
 def twice(member: str) -> KindFault:
-    """Return the fault of a list that contains an entry twice."""
+    """Return the fault of a list that contains the same entry twice."""
     return KindFault(member, "an entry is listed twice; list each entry once")
 
 

@@ -1,4 +1,4 @@
-"""The mean over contributors' items if their number is secret too, under discrete Laplace noise (see `sums`)."""
+"""The mean over contributors' items if their number is also secret, with discrete Laplace noise (see `sums`)."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -11,12 +11,12 @@ from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import NANO, RawCells, ReleasedCells
 
 MOST_ITEMS: Final = 2**31
-"""Limit at which a noisy number of items saturates; no memory could hold that many items."""
+"""The limit at which a noisy number of items saturates; no memory could hold that many items."""
 
 
 @dataclass(frozen=True, slots=True)
 class HiddenMean(OfItems):
-    """The mean of a step's items, if their number is secret too.
+    """The mean of a step's items if their number is also secret.
 
     The cells hold the sum of k - c and the number of items. D is max(hi - c, c - lo).
     """
@@ -50,7 +50,7 @@ class HiddenMean(OfItems):
         return ReleasedCells((*noisy, max(-MOST_ITEMS, min(number, MOST_ITEMS))))
 
     def scale(self, spend_nano: int) -> dict[str, float]:
-        """Return the noise scales of the sum, in the value's unit, and of the number."""
+        """Return the noise scale of the sum, in the value's unit, and that of the number."""
         half_nano = spend_nano // 2
         return {"sum": self.item.scale(half_nano), "count": NANO / (spend_nano - half_nano)}
 
@@ -59,7 +59,7 @@ class HiddenMean(OfItems):
         raise AssertionError("a mean of a hidden number has no sampling rate")
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
-        """Return a sum and a number whose mean lies within the declared range unless ``clamp`` is false."""
+        """Return a sum and a number whose mean is within the declared range (unless ``clamp`` is false)."""
         low, high = (end - self.centre for end in (self.item.axis.low, self.item.axis.high))
         return clamped_mean(cells, low, high) if self.clamped else cells
 
@@ -86,7 +86,7 @@ class HiddenMean(OfItems):
 
     @property
     def largest_change(self) -> dict[str, float]:
-        """Return the largest distance between neighbours: of the sum, in the value's unit, and of the number."""
+        """Return the largest distance between neighbours for the sum, in the value's unit, and for the number."""
         return {"sum": self.item.largest_change, "count": 1}
 
     def rates(self, spend_nano: int) -> tuple[float, float]:
@@ -97,7 +97,7 @@ class HiddenMean(OfItems):
     def expected_error(self, spend_nano: int, *_: int | None) -> float:
         """Return the mean absolute error of a mean, multiplied by the number of items.
 
-        It holds to first order in one part of that number, for a mean at an end of the range.
+        It holds to first order in the reciprocal of that number, for a mean at an end of the range.
         """
         # (x - m * y) / n: x and y are the noises of the sum and the number, m is the distance of the mean from c.
         sum_rate, number_rate = self.rates(spend_nano)

@@ -35,7 +35,7 @@ def kind_of(form: ValueForm) -> OfStep | KindFault:
 
 
 def of_one(kind: Kind) -> OfStep:
-    """Return the kind of the value in which neighbours differ: that of a step or of a unit."""
+    """Return the kind of the value in which neighbours differ: the value of a step or of a unit."""
     return kind.item if isinstance(kind, UnitStatistic) else kind
 
 
@@ -45,7 +45,7 @@ def takes_filter(kind: Kind) -> bool:
 
 
 def substitute_fault(kind: Kind) -> KindFault | None:
-    """Return why a policy with the kind's substitute may not be adopted; older policies may have one."""
+    """Return why a policy with this kind's substitute may not be adopted, or None; older ones may have it."""
     kind = of_one(kind)
     if kind.substitute is None or kind.takes_substitute:
         return None

@@ -1,4 +1,4 @@
-"""How the units of a step are divided by local time."""
+"""How a step's units are divided by local time."""
 
 from bisect import bisect_right
 from operator import itemgetter
@@ -12,10 +12,10 @@ _EPOCH_DAY: Final = 3
 
 
 class LocalTime(NamedTuple):
-    """How the units of a step are divided: by the hour, ISO weekday or hour of the week of their start.
+    """How a step's units are divided: by the hour, ISO weekday or hour of the week in which they start.
 
     From a transition on, local time is UTC plus the transition's offset; the first offset also applies before the first
-    transition. Without transitions it is UTC.
+    transition. Without transitions, local time is UTC.
     """
 
     by: By
@@ -28,7 +28,7 @@ class LocalTime(NamedTuple):
         return tuple(map(str, range(first, end)))
 
     def bin_of(self, start_ms: int) -> int:
-        """Return the index of the bin of a unit that starts at ``start_ms``."""
+        """Return the bin index of a unit that starts at ``start_ms``."""
         at = bisect_right(self.transitions, start_ms, key=itemgetter(0))
         local_ms = start_ms + (self.transitions[max(0, at - 1)][1] if self.transitions else 0)
         weekday, hour = (local_ms // DAY_MS + _EPOCH_DAY) % 7, local_ms // HOUR_MS % 24

@@ -30,7 +30,7 @@ DEGREE_DECIMALS = 10**7
 ROOT_TWO = Fraction(141421356237309504881, 10**20)
 """sqrt(2) rounded up, so that the rate is rounded down."""
 LOCATION_POWERS: Final = (3, 2, 1, 0)
-"""Powers of 1/64 by which the filter's models differ in how fast the level may move."""
+"""Powers of 1/64 that distinguish the filter's models: they set how fast the level may move."""
 INWARD: Final = 1 - 1e-9
 """Keeps a displacement within the radius despite any rounding of doubles."""
 
@@ -45,7 +45,7 @@ class BoundsForm(Form):
 
 
 class LocationForm(Form):
-    """Form of value kind location."""
+    """The form of the value kind location."""
 
     kind: Literal["location"]
     # At least a millimetre: the filter squares it, and a square that underflows would cause a division by zero.
@@ -143,7 +143,7 @@ class Location:
         return self.radius.numerator * NANO / (self.radius.denominator * spend_nano)
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
-        """Return whether ``radius / e`` exceeds the distance between two measurements, by their exact squares."""
+        """Return whether ``radius / e`` exceeds the distance between two measurements, using exact squares."""
         per_metre = self.plane.cells_per_unit
         square = (current[0] - previous[0]) ** 2 + (current[1] - previous[1]) ** 2
         reach = self.radius.numerator * NANO * per_metre.numerator
@@ -160,9 +160,9 @@ class Location:
         return {"latitude": _degrees(self.latitude, cells[1]), "longitude": _degrees(self.longitude, cells[0])}
 
     def read(self, published: object) -> ReleasedCells:
-        """Return the lattice point of a position from a release.
+        """Return the lattice point of a position read from a release.
 
-        It is unique, because a lattice step is wider than the last decimal.
+        The point is unique, because a lattice step is wider than the last decimal.
         """
         if not isinstance(published, dict):
             raise TypeError(f"a location release must contain an object, but found {type(published).__name__}")

@@ -204,6 +204,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         (lines[:-1], "the last line `end` is missing,"),
         ([*lines, lines[0]], "after its end"),
         ([lines[1], lines[0], *lines[2:]], "does not follow"),
+        ([lines[0], *lines], "does not follow"),
         ([b"{}\n", *lines], "not an event"),
         ([b"\xff\n", *lines], "not a line of `read events`"),
     ):
