@@ -1,9 +1,10 @@
 """The filter ``level``: a running level of each series, estimated from its noisy values alone.
 
 This is free post-processing (Dwork and Roth 2014, proposition 2.1): the filter reads releases, never raw values.
-Several models run side by side and differ in how fast the level may move (``q``); the model with the smallest running
-cost is published. Bounded numbers use scalar Kalman updates with a heavy-tailed gain; categories use a Bayesian belief.
-The code of the kinds uses only + - * / and sqrt in a fixed order, so that all machines agree: do not reorder or factor.
+Several models run side by side and differ in how fast the level may move (``q``). The estimate of the model with the
+smallest running cost is published. Bounded numbers use scalar Kalman updates with a heavy-tailed gain; categories use a
+Bayesian belief. The code of the kinds uses only + - * / and sqrt in a fixed order, so that all machines get the same
+result: do not reorder or factor.
 """
 
 from stream_app.privacy.amounts import least

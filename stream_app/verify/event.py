@@ -1,7 +1,7 @@
 """The most telling event: found on half of the runs, and counted on the other, independent half.
 
-The first half is halved again, to learn scores and to choose among their thresholds: a score looks better than it is on
-the runs from which it was learnt.
+The first half is halved again, to learn scores and to choose among their thresholds, because a score looks better than
+it is on the runs from which it was learnt.
 """
 
 from math import exp, lgamma, log, log1p
@@ -24,8 +24,8 @@ NEGLIGIBLE = 1e-18
 def at_least(successes: int, runs: int, doubt: float) -> float:
     """Return a lower bound of a probability.
 
-    If it were smaller, so many successes would be less likely than ``doubt``. Source: Clopper and Pearson, Biometrika
-    1934; computed in doubles.
+    If the probability were smaller, this many successes would be less likely than ``doubt``. Source: Clopper and
+    Pearson, Biometrika 1934; computed in doubles.
     """
     if not successes:
         return 0.0
@@ -39,7 +39,7 @@ def at_least(successes: int, runs: int, doubt: float) -> float:
 def at_most(successes: int, runs: int, doubt: float) -> float:
     """Return an upper bound of a probability.
 
-    If it were larger, so few successes would be less likely than ``doubt``.
+    If the probability were larger, this few successes would be less likely than ``doubt``.
     """
     return 1.0 - at_least(runs - successes, runs, doubt)
 
@@ -47,7 +47,7 @@ def at_most(successes: int, runs: int, doubt: float) -> float:
 def _tail(successes: int, runs: int, chance: float) -> float:
     """Return the probability of ``successes`` or more.
 
-    ``chance`` is at most their share of the runs, so that the terms decrease.
+    ``chance`` is at most the share of successes in the runs, so that the terms decrease.
     """
     if chance <= 0.0:
         return 0.0
@@ -72,9 +72,9 @@ def _tail(successes: int, runs: int, chance: float) -> float:
 THRESHOLDS = 128
 """Thresholds of a score at which an event may begin or end."""
 CARE = 4.0
-"""Standard errors by which a chosen event must be more telling: rare events look telling by chance."""
+"""Margin of a chosen event, in standard errors, because rare events look telling by chance."""
 LEAST_RUNS = 8
-"""Fewest runs of a history to learn from and count."""
+"""The fewest runs of a history to learn from and to count."""
 
 
 class TellingEvent(NamedTuple):
@@ -94,7 +94,7 @@ class TellingEvent(NamedTuple):
         )
 
     def holds(self, score: Score) -> NDArray[np.bool_]:
-        """Return for each run whether the event happened."""
+        """Return whether the event happened, for each run."""
         found: NDArray[np.bool_] = _WAYS[self.way](score, self.threshold)
         return found
 
@@ -112,7 +112,7 @@ class EventCount(NamedTuple):
     other_runs: int
 
     def loss(self, doubt: float) -> float:
-        """Return the least loss that the event shows at confidence ``1 - doubt``; 0 means none."""
+        """Return the least loss that the event shows at confidence ``1 - doubt``; 0 if it shows none."""
         least = at_least(self.hits, self.runs, doubt / 2)
         most = at_most(self.other_hits, self.other_runs, doubt / 2)
         return max(0.0, log(least / most)) if least else 0.0
@@ -151,10 +151,11 @@ def _chosen(first: list[tuple[str, Score]], second: list[tuple[str, Score]]) -> 
 
 
 def least_excluded(runs: int, declared: float, doubt: float) -> float | None:
-    """Return the smallest probability at which an outcome is found that the other history excludes.
+    """Return the smallest probability at which an outcome that the other history excludes is found.
 
-    None: it never is. The outcome has to be chosen among all others, none of which reveals more than ``declared``, and
-    then pass when counted. At this probability the chance of finding it is about one half, and above it larger.
+    The result is None if it is never found. The outcome has to be chosen among all others, none of which reveals more
+    than ``declared``, and then pass when counted. At this probability the chance of finding it is about one half. At
+    larger probabilities the chance is larger.
     """
     choosing, testing = runs // 2 - runs // 4, runs - runs // 2
     if runs < 4 * LEAST_RUNS:
@@ -187,7 +188,7 @@ def _counts(ordered: Score, thresholds: Score) -> dict[str, NDArray[np.int64]]:
 
 
 def _wilson(hits: NDArray[np.int64] | Score, runs: int, errors: float) -> Score:
-    """Return the bound of a probability at so many standard errors (Wilson, JASA 1927): quick to compute."""
+    """Return the bound of a probability at ``errors`` standard errors (Wilson, JASA 1927): quick to compute."""
     square = errors * errors
     root = np.sqrt(hits * (1 - hits / runs) + square / 4)
     found: Score = (hits + square / 2 + errors * root) / (runs + square)

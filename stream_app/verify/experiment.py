@@ -1,4 +1,4 @@
-"""The runs that verify a policy: each of its pairs, also under a control that spends twice as much."""
+"""The runs that verify a policy on each of its pairs, and those of a control that spends twice as much."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -18,11 +18,11 @@ CHUNK = 200
 """Runs between two checks of the time."""
 TWICE = 2
 _DRAW = 0
-"""The number for the secret that draws a policy's dummies; runs have longer numbers."""
+"""The number that derives the secret for drawing a policy's dummies; runs have longer numbers."""
 
 
 class Part(NamedTuple):
-    """Some runs of one history: of a pair, under the subject or its control."""
+    """Some runs of one history of a pair, under the subject or its control."""
 
     pair: int
     control: bool
@@ -37,7 +37,7 @@ class Experiment(NamedTuple):
     subject: SeriesRow
     """The row of a series when the policy takes effect."""
     control: SeriesRow | None
-    """None: no policy may have twice the budget of this one."""
+    """The control's row; None if no policy may have twice the budget."""
     pairs: tuple[Pair, ...]
     secret: bytes
     """All keys of all runs are derived from it."""
@@ -49,7 +49,7 @@ class Experiment(NamedTuple):
         return subject
 
     def seen(self, part: Part) -> Seen:
-        """Return what is seen in some runs, under a key that no other part has."""
+        """Return what is seen in a part's runs, under a key that no other part uses."""
         secrets = [
             derived(self.secret, part.pair, part.control, part.side, run)
             for run in range(part.start, part.start + part.runs)
@@ -57,7 +57,7 @@ class Experiment(NamedTuple):
         return seen_of(self.subject_of(part), self.pairs[part.pair], part.side, secrets)
 
     def parts(self, runs: int) -> Iterator[Part]:
-        """Yield ``runs`` runs of every history in parts, all growing together, so it can stop at any part."""
+        """Yield ``runs`` runs of every history in parts; all histories grow together, so it can stop at any part."""
         controls = (False,) if self.control is None else (False, True)
         for start in range(0, runs, CHUNK):
             for pair, each in enumerate(self.pairs):
@@ -90,7 +90,7 @@ def experiment(parameters: Mapping[str, Any], secret: bytes) -> Experiment:
 
 
 Results = Generator[tuple[Part, Seen], None, None]
-"""Parts with what was seen in them, in order; closing it ends the runs."""
+"""Parts in order, each with what was seen in it; closing the generator ends the runs."""
 
 
 def gathered(
@@ -98,7 +98,7 @@ def gathered(
 ) -> dict[tuple[int, bool, int], Seen]:
     """Return what was seen of each history, by pair, control and side.
 
-    ``watch`` receives the number of finished and of all runs, and returns whether to continue.
+    ``watch`` receives the number of finished runs and the number of all runs, and returns whether to continue.
     """
     found: dict[tuple[int, bool, int], list[Seen]] = {}
     done, total = 0, runs * tried.histories()
@@ -129,7 +129,7 @@ def beside(parameters: Mapping[str, Any], secret: bytes, parts: Iterable[Part], 
 
 
 _held: list[Experiment] = []
-"""The experiment of a process that runs parts."""
+"""The experiment whose parts this process runs."""
 
 
 def _hold(parameters: Mapping[str, Any], secret: bytes) -> None:

@@ -1,7 +1,7 @@
 """Pairs of histories of a policy whose steps take several readings or contributions.
 
-They differ in the values read and in whether there are any, or in one contributor's items and in when somebody looked
-at the counters.
+The histories differ in the values read and in whether there are any readings, or in one contributor's items and in when
+somebody looked at the counters.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from stream_app.verify.units import unit_pairs
 MEMBER = "a"
 OTHERS = "b"
 LARGEST_CROWD: Final = 64
-"""Limit of other contributors to a step: each of their items is processed in each run."""
+"""Limit on other contributors to a step, because every run processes each of their items."""
 NOTHING: Final = -1
 """Replaces the item index of a contributor who sends nothing."""
 
@@ -31,7 +31,7 @@ Moment = Literal["before", "after"]
 
 
 def pairs_of(policy: Policy) -> tuple[neighbours.Pair, ...]:
-    """Return the pairs on which a policy's noise is verified, for any way to form a step's value."""
+    """Return the pairs on which a policy's noise is verified, however a step's value is formed."""
     if policy.collect is not None:
         return tuple(_collected(policy, policy.collect))
     if policy.units is not None:
@@ -156,7 +156,7 @@ def _items(policy: Policy, course: PairSteps) -> Iterator[_Items]:
 def _collected_pair(
     policy: Policy, collect: Collect, course: PairSteps, items: _Items, sent: Moment | None
 ) -> neighbours.Pair:
-    """Return a pair in one contributor's items; the first difference was ``sent`` before or after a look."""
+    """Return a pair that differs in one contributor's items; the first one is ``sent`` before or after a look."""
     exposed = None if sent is None else min(step.at for step in course.steps if step.differs)
     declared_nano = policy.epsilon_nano
     if collect.intrusion_nano is not None and sent is not None:

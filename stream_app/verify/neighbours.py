@@ -18,7 +18,7 @@ MOST_CLOSED = 16
 
 
 class Extremes(NamedTuple):
-    """Two raw values as in events, and the cells that they are read as."""
+    """Two raw values as they are in events, and the cells that they are read as."""
 
     near: Any
     far: Any
@@ -30,7 +30,7 @@ class Extremes(NamedTuple):
 
     @property
     def watched(self) -> tuple[int, ...]:
-        """Return the cells in which the two differ, or all if none do; the noise of others reveals nothing."""
+        """Return the cells in which the two values differ, or all if none do; noise in other cells reveals nothing."""
         near, far = self.cells
         differing = tuple(nth for nth, (one, other) in enumerate(zip(near, far, strict=True)) if one != other)
         return differing or tuple(range(len(near)))
@@ -39,8 +39,8 @@ class Extremes(NamedTuple):
 def extremes(kind: kinds.Kind) -> Extremes:
     """Return two values that neighbours may have, as far apart as the guarantee covers.
 
-    Values of a number whose sensitivity is its range are outside the range, to test that it clamps. Vectors differ in
-    all parts.
+    If a number's sensitivity is its whole range, its values are outside the range, to test that it clamps them. Vectors
+    differ in all parts.
     """
     return extremes_of(kind, *kinds.item_of(kind).extremes)
 
@@ -54,14 +54,14 @@ def extremes_of(kind: kinds.Kind, near: Any, far: Any) -> Extremes:
 
 
 def one_cell_apart(kind: kinds.Kind) -> Extremes | None:
-    """Return two values whose cells are adjacent in each part; None if there are none or no others."""
+    """Return two values whose cells are adjacent in each part; None if there are none or only the `extremes`."""
     values = kinds.item_of(kind).adjacent
     found = None if values is None else extremes_of(kind, *values)
     return None if found is None or found.cells == extremes(kind).cells else found
 
 
 def invalid(kind: kinds.Kind) -> Iterator[tuple[str, Extremes]]:
-    """Yield an invalid value, which is substituted, paired with another value and with the substitute."""
+    """Yield an invalid value, which gets substituted, once with another value and once with the substitute."""
     substitute = kind.quantise(Raw(None))
     if substitute is None:
         return
@@ -83,20 +83,20 @@ class HistoryRecord(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What an observer sees at one place in a history or in both: a release, or the counters in memory."""
+    """What an observer sees at one place in one history, or in both of a pair: a release, or the counters in memory."""
 
     name: str
     cells: tuple[RawCells, ...]
-    """The raw values there; for a pair, under each of the histories."""
+    """The raw values at that place; for a pair, those of both histories."""
     look_nano: int | None = None
-    """The rate of the noise on counters; None: a release, which states its own."""
+    """The rate of the noise on the counters; None for a release, which states its own rate."""
     after: int | None = None
-    """The index of the look at the counters that this releases; None: there was none."""
+    """The index of the look at the counters that this output releases; None if there was no look."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two neighbours with equally many outputs, of which the cells ``watched`` are examined."""
+    """Two neighbours with the same number of outputs; the ``watched`` cells of each output are examined."""
 
     name: str
     declared_nano: int
@@ -105,7 +105,7 @@ class Pair:
     outputs: tuple[Output, ...]
     watched: tuple[int, ...]
     controlled: bool = True
-    """Whether a control runs on it: twice the budget shows nothing if values are closer together."""
+    """Whether a control runs on the pair: twice the budget shows nothing if the values are closer together."""
 
 
 def pairs(policy: Policy) -> tuple[Pair, ...]:
@@ -136,7 +136,7 @@ def paired(
     happening: Callable[[int], Iterable[HistoryRecord | Output]],
     watched: tuple[int, ...],
 ) -> Pair:
-    """Return a pair; ``happening`` yields in order what is sent and seen in history 0 and in history 1."""
+    """Return a pair; ``happening`` yields, in order, what is sent and seen in the given history (0 or 1)."""
     sides = [list(happening(side)) for side in (0, 1)]
     one, other = (tuple(found for found in side if isinstance(found, HistoryRecord)) for side in sides)
     shown = [[found for found in side if isinstance(found, Output)] for side in sides]
@@ -151,7 +151,7 @@ def registered(policy: Policy, step: Step) -> Iterator[HistoryRecord]:
 
 
 def which(step: Step, side: int) -> int:
-    """Return which of two values a history has at a step; if they do not differ there, it is 0."""
+    """Return which of two values (0 or 1) a history has at a step; 0 if the histories do not differ there."""
     return side ^ step.turned if step.differs else 0
 
 

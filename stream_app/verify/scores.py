@@ -1,9 +1,10 @@
 """Scores of a run: how strongly it supports one history against the other.
 
-One score follows the mechanisms: how much nearer the measurements are to the first history's cells than to the
-second's, times what they spent. One is learnt from a histogram of each column. The others are single columns, in which
-a raw value may show. `event` finds which score is most telling. Ideas: StatDP (Ding et al., CCS 2018) looks for events;
-DP-Sniper (Bichsel et al., S&P 2021) learns scores, whose thresholds are the most telling events (Neyman and Pearson).
+One score follows the mechanisms. It measures how much nearer the measurements are to the first history's cells than to
+the second's, times the epsilon spent on them. One is learnt from a histogram of each column. The others are single
+columns, in which a raw value may show. `event` finds which score is most telling. Ideas: StatDP (Ding et al., CCS 2018)
+looks for events; DP-Sniper (Bichsel et al., S&P 2021) learns scores, whose thresholds are the most telling events
+(Neyman and Pearson).
 """
 
 from collections.abc import Callable, Iterator
@@ -25,7 +26,7 @@ UNSEEN = 0.5
 
 
 def bin_ratios(first: Score, second: Score) -> Callable[[Score], Score]:
-    """Learn from a column of runs of both histories how much likelier each bin is under the first (log)."""
+    """Learn how much likelier (log) each bin of a column is under the first history, from runs of both histories."""
     quantiles = np.quantile(np.concatenate((first, second)), np.linspace(0, 1, BINS + 1), method="lower")
     edges = np.unique(quantiles)
     bins = len(edges) + 1
@@ -36,7 +37,7 @@ def bin_ratios(first: Score, second: Score) -> Callable[[Score], Score]:
 
 
 def pattern_ratios(first: Seen, second: Seen) -> Callable[[Seen], Score]:
-    """Learn how much likelier a run's decisions and spends are as a whole; 0 for an unseen pattern."""
+    """Learn how much likelier a run's pattern of decisions and spends is under the first history; 0 if unseen."""
     counts: dict[tuple[int, ...], list[float]] = {}
     for nth, side in enumerate((first, second)):
         patterns, found = np.unique(side, axis=0, return_counts=True)
@@ -98,9 +99,9 @@ class Scores:
             yield f"how much closer {output.name} is to the first history", contrast
 
     def _contrasts(self, seen: Seen) -> Iterator[tuple[Score, Score]]:
-        """Yield for each output what it spent, and how much nearer it is to the first history's cells.
+        """Yield each output's spend, and how much nearer the output is to the first history's cells.
 
-        The distance is the one with which the kind's noise decreases, in units of that between the histories.
+        The distance is the one with which the kind's noise decreases, in units of the distance between the histories.
         """
         for place, output in enumerate(self._pair.outputs):
             columns, _ = cell_columns(self._pair, place)
@@ -110,7 +111,7 @@ class Scores:
             yield spend, np.where(missing | (apart == 0), 0.0, (other - one) / (apart or 1.0))
 
     def _both(self, seen: Seen, place: int, output: Output) -> tuple[Score, Score, float]:
-        """Return the distances of the measurements from each history's cells, and between these cells."""
+        """Return the distances of the measurements from each history's cells, and that between the histories' cells."""
         columns, _ = cell_columns(self._pair, place)
         cells = seen[:, columns].astype(np.float64)
         one, other = (reference(output, self._pair, side) for side in (0, 1))
@@ -124,9 +125,9 @@ class Scores:
         return self._distance(cells - one), self._distance(cells - other), float(apart)
 
     def _distances(self, seen: Seen) -> Iterator[tuple[str, Score]]:
-        """Yield the size of the noise under either history: the largest, and each one after a coin toss.
+        """Yield the size of the noise, assuming either history: the largest, and each one after a coin toss.
 
-        Noise that ends too early, or that has a gap because it shares bits with the coin, excludes some of these.
+        Noise that ends too early, or that has a gap because it shares bits with the coin, excludes some of these sizes.
         """
         largest = [np.zeros(len(seen)), np.zeros(len(seen))]
         for place, output in enumerate(self._pair.outputs):

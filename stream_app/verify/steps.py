@@ -9,15 +9,15 @@ from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import EventLevel, LandmarkLevel, UserLevel
 
 MOST_LANDMARKS = 2
-"""Landmarks with an event in a history.
+"""Maximum number of landmarks with an event in a history.
 
-They are the last ones, to which those without an event leave their budget.
+They are the last landmarks, to which those without an event leave their budget.
 """
 MOST_OF_A_WINDOW = 4
 MANY = 7
 """Steps before a differing one, in the longest histories."""
 FIRST = 1
-"""The start of histories whose place no landmark sets."""
+"""The first step of histories that no landmark places."""
 
 
 class Step(NamedTuple):
@@ -44,10 +44,10 @@ class PairSteps(NamedTuple):
 
 
 def pair_steps(policy: Policy) -> Iterator[PairSteps]:
-    """Yield how neighbours under the policy's level may differ.
+    """Yield the ways in which neighbours under the policy's level may differ.
 
-    Each course has few events; of a window, only the first step and the last ones. Landmarks are those that the policy
-    applies, drawn ones included.
+    Each course has few events. In a window, only the first step and the last ones have events. The landmarks are those
+    that the policy applies, including drawn ones.
     """
     protection = policy.protection
     match protection:
@@ -152,12 +152,12 @@ def _regular(landmarks: LandmarkSet, index: int, way: int) -> int | None:
 
 
 def _ends(length: int) -> tuple[int, ...]:
-    """Return the first step of ``length`` and the last ones, which get what the steps between leave."""
+    """Return the first and the last of ``length`` steps; the last ones get what the steps in between leave."""
     last = FIRST + length - 1
     return tuple(sorted({FIRST, max(FIRST, last - 1), last}))
 
 
 def _window(first: int, steps: int) -> tuple[int, ...]:
-    """Return the first step of a window and the last ones, for which some schemes save budget."""
+    """Return the first step and the last steps of a window; some schemes save budget for the last ones."""
     end = first + steps
     return tuple(sorted({first, *range(max(first, end - MOST_OF_A_WINDOW + 1), end)}))

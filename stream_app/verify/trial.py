@@ -1,9 +1,10 @@
-"""Runs: a history on the path of a worker, many times at once, and what an observer sees, as integers.
+"""Runs: a history processed as by a worker, many times at once, and what an observer sees, as integers.
 
-One run is one series, and several runs share one fresh key: the bits of each come from a keyed hash of a message that
-names its series. So no two of them share a message. They are as independent as runs under separate keys, as far as the
-hash is pseudo-random, on which the noise of a worker's series relies as well. A record of all these runs is processed
-before the next one of any: columns process what they process in a worker, and the rest is processed one by one.
+Each run is one series, and several runs share one fresh key. The bits of each run come from a keyed hash of a message
+that names its series, so no two runs share a message. They are as independent as runs under separate keys, as far as
+the hash is pseudo-random. The noise of a worker's series relies on that as well. One record of all these runs is
+processed before the next record of any run. Columns process whatever they process in a worker, and the rest is
+processed one by one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,14 +44,14 @@ REJECTED, LOOKED = -1, 3
 HEAD = 3
 """Columns of an output before its cells: decision, spend and sampling rate."""
 _ALL = 10**6
-"""Series that are kept in memory: more than ever run at once, so none is read back."""
+"""Number of series kept in memory: more than ever run at once, so that none is read back."""
 _TOPIC = "verified"
 """Replaces the id of an events topic when rows of units are sealed."""
 _OWN_SERIES: Final = wire.dump({"series": SERIES})[1:-1]
 
 
 class UnusableError(ValueError):
-    """A policy decides nothing; ``reason`` is the code of its rejection."""
+    """A policy that would be rejected; ``reason`` is the code of its rejection."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -58,7 +59,7 @@ class UnusableError(ValueError):
 
 
 def ruled(parameters: Mapping[str, object], secret: bytes) -> SeriesRow:
-    """Return the row of a series when a policy takes effect; ``secret`` draws its dummies.
+    """Return a series' row when a policy takes effect; the policy's dummies are drawn with ``secret``.
 
     Raises `UnusableError`.
     """
@@ -83,11 +84,11 @@ class RecordOutcome(NamedTuple):
     accepted: bool
     releases: Sequence[bytes] = ()
     looked: Sequence[int] = ()
-    """The columns of a look at the counters before it was processed."""
+    """The columns of a look at the counters before the record was processed."""
 
 
 def seen_of(row: SeriesRow, pair: Pair, side: int, secrets: Sequence[bytes]) -> Seen:
-    """Return what is seen of one history, one run per secret; the first secret is the key of all runs.
+    """Return what is seen of one history in one run per secret; the first secret is the key of all runs.
 
     Each run is a series that begins with ``row``.
     """
@@ -120,7 +121,7 @@ def row_of(policy: Policy, pair: Pair, side: int, answers: Iterable[RecordOutcom
 def _answers(
     row: SeriesRow, pair: Pair, side: int, names: list[str], secrets: Sequence[bytes]
 ) -> Iterator[list[RecordOutcome]]:
-    """Yield for each record of a history its outcome in each of some runs."""
+    """Yield, for each record of a history, its outcome in each of the given runs."""
     partition = _Partition(row, names, secrets[0])
     for place, sent in enumerate(pair.histories[side]):
         looked = [list(_looked(partition.collection, pair, name)) if sent.looked else [] for name in names]
@@ -129,7 +130,7 @@ def _answers(
 
 
 class _Partition:
-    """Series that each begin with one row, processed like those of a worker's partition."""
+    """Series that all begin with the same row, processed like those of a worker's partition."""
 
     def __init__(self, row: SeriesRow, names: Sequence[str], key: bytes) -> None:
         keys, stored = KeyRing(FINGERPRINT, 0, key), MemoryRows()
@@ -174,7 +175,7 @@ def _width(pair: Pair) -> int:
 
 
 def sown(sent: HistoryRecord, series: str, secret: bytes, place: int) -> bytes:
-    """Return a record as one run sends it: with its series, and with its own seed if it takes one."""
+    """Return a record as one run sends it: with the run's series, and with a seed of its own if it takes one."""
     value = sent.value.replace(_OWN_SERIES, wire.dump({"series": series})[1:-1])
     return value.replace(SEED, derived(secret, place).hex().encode()) if sent.seeded else value
 
@@ -188,7 +189,7 @@ def _looked(collection: Collection, pair: Pair, series: str) -> Iterator[int]:
 
 
 class Observer:
-    """A reader of one history's releases, in order, who remembers what a rate depends on."""
+    """A reader of one history's releases, in order; it remembers what the sampling rate depends on."""
 
     def __init__(self, policy: Policy, pair: Pair) -> None:
         self._policy, self._watched = policy, pair.watched
@@ -196,7 +197,7 @@ class Observer:
         self._count: object = None  # of units, in the release that is repeated
 
     def seen(self, release: bytes | None) -> list[int]:
-        """Return the columns of the next release; None: there was no release."""
+        """Return the columns of the next release; ``release`` is None if there was none."""
         nothing = [MISSING] * len(self._watched)
         if release is None:
             return [REJECTED, 0, self._rate_nano, *nothing, *nothing]

@@ -1,8 +1,8 @@
 """Pairs of histories of a policy whose steps contain many units, each of them protected.
 
-They differ in one unit, in as many consecutive units as are protected together (also across a border of steps), and in
-landmark units. What only landmark units contain enters no release, so nothing may distinguish these pairs: they are
-declared 0.
+The histories differ in one unit, in as many consecutive units as are protected together (also across a step boundary),
+or in landmark units. The content of landmark units enters no release. If only landmark units differ, nothing may
+distinguish the histories, so the pair is declared 0.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,27 +21,27 @@ from stream_app.verify import neighbours
 from stream_app.verify.steps import FIRST, MANY, last_landmarks
 
 MOST_DIFFERING: Final = 32
-"""Limit of units that differ, because each run processes all their readings.
+"""Limit on the number of units that differ, because each run processes all their readings.
 
-Of a longer window these are the middle ones.
+Across a step boundary, these are the middle units of a longer window.
 """
 OTHERS: Final = 2
-"""Units of a step that are equal in both histories; a mean over one unit hides faults in its number."""
+"""Units per step that are equal in both histories; a mean over only one unit hides faults in its number of units."""
 MOST_LATE: Final = 8
-"""Limit of units that are registered as landmarks at once."""
+"""Limit on the number of units registered as landmarks at once."""
 
 
 class UnitCourse(NamedTuple):
-    """The steps with readings, the units in which two neighbours differ, and those that become landmarks."""
+    """The steps with readings, the units in which two neighbours differ, and the units that become landmarks."""
 
     name: str
     declared_nano: int
     steps: tuple[int, ...]
     differing: tuple[int, ...]
     registered: tuple[int, ...] = ()
-    """Units of one step."""
+    """The units that become landmarks, all in one step."""
     late: bool = False
-    """Whether they are registered after their step closed rather than before."""
+    """Whether the units are registered after their step closed rather than before."""
 
     def landmarks(self, policy: Policy) -> LandmarkSet:
         """Return the landmarks that are known when the steps of the registered units close."""
@@ -63,7 +63,7 @@ def unit_pairs(policy: Policy) -> tuple[neighbours.Pair, ...]:
 
 
 def unit_courses(policy: Policy) -> Iterator[UnitCourse]:
-    """Yield how neighbours may differ.
+    """Yield the ways in which neighbours may differ.
 
     All steps except the landmarks' own come after the policy's landmarks.
     """
@@ -101,13 +101,13 @@ def unit_courses(policy: Policy) -> Iterator[UnitCourse]:
 
 
 def _within(units: Units, step: int) -> range:
-    """Return consecutive units from the first one of a step on, within that step."""
+    """Return consecutive units that start with a step's first one and stay in that step."""
     start = step * units.per_step
     return range(start, start + min(units.window, units.per_step, MOST_DIFFERING))
 
 
 def _across(units: Units, border: int) -> range:
-    """Return consecutive units, half of them before a step starts; a single unit is the step's first."""
+    """Return consecutive units, half of them before the start of a step; a single unit is the step's first one."""
     length = min(units.window, MOST_DIFFERING)
     start = border * units.per_step - length // 2
     return range(start, start + length)
@@ -170,7 +170,7 @@ def _both(
 
 
 def _held(policy: Policy, course: UnitCourse, ends: neighbours.Extremes, step: int, side: int) -> dict[int, OpenUnit]:
-    """Return the units of a step that have a reading in one history, in order, with what they contain."""
+    """Return the units of a step that have a reading in one history, in order, each with its content."""
     units = _units(policy)
     own = units.of_step(step)
     differing = [unit for unit in course.differing if unit in own]
@@ -199,7 +199,7 @@ def _readings(units: Units, cells: RawCells) -> tuple[OpenUnit, OpenUnit]:
 
 
 def _which(course: UnitCourse, unit: int, side: int) -> int:
-    """Return which of two values a unit has in a history; if they do not differ there, it is 0."""
+    """Return which of two values (0 or 1) a unit has in a history; 0 if the histories do not differ there."""
     return side if unit in course.differing else 0
 
 

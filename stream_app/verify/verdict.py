@@ -1,4 +1,4 @@
-"""The verdict on a policy: a lower bound of the loss for each pair, what is declared, and a plot."""
+"""The verdict on a policy: for each pair, a lower bound of the loss and the declared loss; and a plot."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 SHOWN_DOUBT = 0.05
-"""The error probability of the shown bounds, over all pairs."""
+"""The error probability of the displayed bounds, over all pairs together."""
 BROKEN_DOUBT = 1e-6
-"""The error probability of "broken", over all pairs."""
+"""The error probability of calling a policy "broken", over all pairs together."""
 
 
 class Judgement(Enum):
@@ -37,7 +37,7 @@ class MeasuredBounds(NamedTuple):
     certain: float
     """The least loss, with confidence 1 - 10^-6."""
     runs: int
-    """Runs of each history, learning included; of the shorter one if time ran out in between."""
+    """Number of runs of each history, including those for learning; the smaller number if time ran out."""
     event: str
     """The most telling event; empty if there were too few runs to find one."""
 
@@ -57,7 +57,7 @@ class PairResult(NamedTuple):
 
     @property
     def above(self) -> bool:
-        """Return whether the bound shown exceeds what is declared, though not at the higher confidence."""
+        """Return whether the shown bound exceeds the declared loss, though not at the higher confidence."""
         return self.measured.shown > self.declared and not self.broken
 
     @property
@@ -67,12 +67,12 @@ class PairResult(NamedTuple):
 
 
 class Power(NamedTuple):
-    """The kinds of fault that so many runs can find."""
+    """The kinds of fault that this many runs can find."""
 
     twice: int
-    """The number of pairs on which the control, which spends twice the budget, is found."""
+    """The number of pairs on which the control, which spends twice the budget, is detected."""
     excluded: float | None
-    """The smallest probability at which an outcome is found that the other history excludes; None: never."""
+    """The smallest probability at which an outcome that the other history excludes is found; None if never."""
     events: int
     """Events of the longest history, differing or not."""
 
@@ -95,7 +95,7 @@ class Verdict(NamedTuple):
 
     @property
     def judgement(self) -> Judgement:
-        """Return the verdict: if the control is not found, finding no fault shows nothing."""
+        """Return the verdict; unless the control is found, finding no fault shows nothing."""
         if any(result.broken for result in self.results):
             return Judgement.BROKEN
         return Judgement.HOLDS if any(result.found for result in self.results) else Judgement.NO_POWER
@@ -128,7 +128,7 @@ MOST_ROWS = 8
 _BAR = 0.38
 
 Row = tuple[str, PairResult]
-"""A label and what its bars show."""
+"""A label and the result that its bars show."""
 
 
 def plots_of(verdicts: Sequence[tuple[str, Verdict]]) -> Iterator[tuple[str, Draw]]:
@@ -149,7 +149,7 @@ def plots_of(verdicts: Sequence[tuple[str, Verdict]]) -> Iterator[tuple[str, Dra
 
 
 def _bounds_of(rows: Sequence[Row], axes: "Axes") -> None:
-    """Draw two bars per row, with a line across them at what is declared."""
+    """Draw two bars per row, with a line across them at the declared loss."""
     shown = [result.measured.shown for _, result in rows]
     controls = [result.control.shown for _, result in rows]
     upper, lower = ([place + shift for place in range(len(rows))] for shift in (-_BAR / 2, _BAR / 2))

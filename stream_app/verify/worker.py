@@ -1,7 +1,7 @@
-"""Runs processed by a worker with this installation's settings, on topics and under a key of its own.
+"""Runs processed by a worker with this installation's settings, on its own topics and under its own key.
 
-One run is one series. One record of every run is sent and processed before the next, so the worker meets many series at
-once, and processes as columns what it processes as columns in production.
+Each run is one series. One record of every run is sent and processed before the next one, so the worker handles many
+series at once. It processes as columns whatever it processes as columns in production.
 """
 
 import asyncio
@@ -55,12 +55,12 @@ class DecidedCounts(NamedTuple):
     together: int
 
     def since(self, before: "DecidedCounts") -> "DecidedCounts":
-        """Return how many of these came after ``before``."""
+        """Return how many of these records came after ``before``."""
         return DecidedCounts(self.records - before.records, self.together - before.together)
 
 
 class _Run(NamedTuple):
-    """A run: whose history it is, and its records as they are sent, with the policy first."""
+    """A run: the history it belongs to, and its records as they are sent, with the policy first."""
 
     policy: Policy
     pair: Pair
@@ -68,7 +68,7 @@ class _Run(NamedTuple):
     key: bytes
     values: tuple[bytes, ...]
     offsets: list[int]
-    """Their offsets in the events topic."""
+    """The records' offsets in the events topic."""
 
 
 class OwnWorker:
@@ -138,7 +138,7 @@ class OwnWorker:
     async def _count(self) -> int:
         """Return how many records the worker has processed and committed.
 
-        The group's offset would wait for open steps.
+        The group's offset is not used because it would wait for open steps.
         """
         try:
             scrape = scrape_of(await asyncio.to_thread(self._metrics), 0.0)
@@ -157,7 +157,7 @@ class OwnWorker:
             connection.close()
 
     async def _until(self, reached: Callable[[], Any], wanted: int) -> None:
-        """Wait until a count is reached, while it grows and the worker is alive."""
+        """Wait until a count reaches ``wanted``, as long as it grows and the worker is alive."""
         last, grew = -1, time.monotonic()
         while (now := await reached()) < wanted:
             if self._process.poll() is not None:
@@ -184,16 +184,16 @@ def _row(run: _Run, releases: dict[int, list[bytes]], rejects: dict[int, bytes])
 
 
 def without_looks(tried: Experiment) -> Experiment:
-    """Return the experiment without pairs in which somebody looks at counters: a worker's are in memory."""
+    """Return the experiment without pairs in which counters are looked at: a worker's counters are in memory."""
     pairs = (pair for pair in tried.pairs if not any(sent.looked for history in pair.histories for sent in history))
     return tried._replace(pairs=tuple(pairs))
 
 
 @contextmanager
 def started(settings: Settings) -> Iterator[OwnWorker]:
-    """Run a worker with these settings on its own topics; remove everything at the end.
+    """Run a worker with these settings on its own topics, and remove everything at the end.
 
-    Raises `WorkerError` if the brokers do not create its topics as required, `ClusterError` and
+    Raises `WorkerError` if the brokers do not create its topics as required. Also raises `ClusterError` and
     `aiokafka.errors.KafkaError`.
     """
     with tempfile.TemporaryDirectory(prefix="landmark-verify-") as made:
@@ -215,7 +215,7 @@ def started(settings: Settings) -> Iterator[OwnWorker]:
 
 
 def _own(settings: Settings, folder: Path) -> Settings:
-    """Return the worker's settings: the installation's, except for names, keys, limits and policies."""
+    """Return the worker's settings: those of the installation, except for names, keys, limits and policies."""
     name = verified_prefix(settings.prefix) + uuid.uuid4().hex[:8]
     (port,) = free_ports(1)
     return settings.model_copy(

@@ -221,7 +221,7 @@ class Location:
 
     @property
     def guess(self) -> dict[str, float]:
-        """Return the value to assume for suppressed steps, from the policy alone: the middle of the bounds."""
+        """Return the value to assume for suppressed steps: the middle of the bounds, known from the policy alone."""
         return {"latitude": sum(self.north) / 2, "longitude": sum(self.east) / 2}
 
     def best_constant(self, raws: Sequence[Any]) -> dict[str, float]:
@@ -229,7 +229,7 @@ class Location:
         return geometric_median(raws)
 
     def error(self, raw: Any, published: Any) -> float:
-        """Return the metres between two positions, on the plane tangent to the sphere at the raw one."""
+        """Return the distance in metres between two positions, on the plane tangent to the sphere at the raw one."""
         north = radians(raw["latitude"] - published["latitude"])
         east = radians(raw["longitude"] - published["longitude"]) * cos(radians(raw["latitude"]))
         return float(EARTH_RADIUS_METRES) * hypot(north, east)
@@ -253,7 +253,7 @@ class Location:
 
     @property
     def extremes(self) -> tuple[Any, Any]:
-        """Return the south-west corner of the bounds, and a point within its radius, due north or east."""
+        """Return the south-west corner of the bounds and a point within the radius of it, due north or east."""
         (west, east), (south, north) = self.east, self.north
         arc = float(self.radius / EARTH_RADIUS_METRES) * DEGREES / float(PI) * INWARD  # degrees of a great circle
         shrink = float(cosine(exact(south)))
@@ -274,10 +274,10 @@ class Location:
 def mean_norm(rate: float) -> float:
     """Return the mean norm of planar Laplace noise on the integer lattice, in lattice steps.
 
-    The weights are summed if the lattice shows. Below `FINE` the result is that of the plane, ``2 / rate`` (the radius
-    is gamma distributed with shape 2: Andres et al. 2013, section 5). Its error is less than 6e-5 by Poisson's
-    summation: the weights sum to ``2 pi / rate^2 + 0.2288 rate``, and the mean is minus the derivative of the
-    logarithm.
+    From rate `FINE` on, where the lattice matters, the weights are summed. Below `FINE` the result is the mean on the
+    plane, ``2 / rate``, because the radius is gamma distributed with shape 2 (Andres et al. 2013, section 5). Its error
+    is less than 6e-5 by Poisson's summation: the weights sum to ``2 pi / rate^2 + 0.2288 rate``, and the mean is minus
+    the derivative of the logarithm.
     """
     if rate < FINE:
         return 2 / rate

@@ -26,18 +26,18 @@ NUMBER_WIDTH = 3 * len(NUMBER_POWERS)
 MOST_EDGES = 63
 """The maximum number of edges in a histogram: 64 bins."""
 MOST_TRANSITIONS = 256
-"""The maximum number of transitions of local time, stored in every policy entry.
+"""The maximum number of transitions of local time, all of which are stored in every policy entry.
 
-Twenty years of a zone with four transitions a year need 80.
+A zone with four transitions a year needs 80 for twenty years.
 """
 LARGEST_LOCAL_OFFSET_MS = 24 * 3_600_000
-"""No zone's UTC offset is this large."""
+"""A bound that no zone's UTC offset reaches."""
 
 Transition = tuple[
     Annotated[StrictInt, Field(ge=0, le=2**53 - 1)],
     Annotated[StrictInt, Field(ge=-LARGEST_LOCAL_OFFSET_MS, le=LARGEST_LOCAL_OFFSET_MS)],
 ]
-"""A time in ms, and the offset of local time from UTC in ms from that time on."""
+"""A time in ms, and local time's offset from UTC, in ms, from that time on."""
 
 
 class NumberForm(RangeForm):
@@ -74,9 +74,9 @@ class NumberForm(RangeForm):
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """Numbers on a grid of ``resolution`` within ``lower .. upper``; ``sensitivity`` D in cells.
+    """Numbers on a grid of ``resolution`` within ``lower .. upper``; ``sensitivity`` is D, in cells.
 
-    If D is less than the whole range, only values at most D cells apart are neighbours: a narrower guarantee.
+    If D is less than the whole range, only values at most D cells apart are neighbours, so the guarantee is narrower.
     """
 
     axis: Axis
@@ -96,7 +96,7 @@ class Number:
         return RawCells((cell,)) if valid or self.substitute is not None else None
 
     def quantise_each(self, numbers: Doubles) -> Ints:
-        """Return `quantise` of many raw values, with NaN for non-numbers, which only a substitute may replace."""
+        """Return `quantise` of each raw value; non-numbers are given as NaN, which only a substitute may replace."""
         valid = np.isfinite(numbers)
         cells: Ints = self.cell(np.where(valid, numbers, self.upper), valid=valid)
         return cells
@@ -109,7 +109,7 @@ class Number:
         return cell if self.substitute is None else where(valid, cell, self.substitute[0])
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
-        """Return the cell plus discrete Laplace noise of rate ``e / D``; loss at most ``spend_nano``."""
+        """Return the cell plus discrete Laplace noise of rate ``e / D``; the loss is at most ``spend_nano``."""
         # PRIVACY: the raw cell leaves only with noise of rate e/D per cell. Any two cells are at most D apart, or they
         # are not neighbours, if a sensitivity was given. So no output is more than exp(e) times likelier under one than
         # under the other.
@@ -143,7 +143,7 @@ class Number:
     def filtered(
         self, state: LevelState, cells: ReleasedCells, spend_nano: int, k: float
     ) -> tuple[LevelState, ReleasedCells]:
-        """Return the filter's state after a noisy value, ``k`` steps after the previous one, and the estimate."""
+        """Return the filter's state and the estimate after a noisy value, ``k`` steps after the previous state."""
         noisy, scale = self.axis.double(cells[0]), self.scale(spend_nano)
         new, chosen = self.level_after(state or self.level_begun, noisy, scale, k)
         cell = self.axis.within(chosen) if self.clamped else self.axis.nearest(chosen)
@@ -162,7 +162,7 @@ class Number:
     def level_after(self, state: Sequence[Real], z: Real, b: Real, k: Real) -> tuple[list[Real], Real]:
         """Return the filter's state after noisy value ``z``, and the estimate as a number.
 
-        ``b`` is the noise scale, ``k`` the number of steps since the previous one.
+        ``b`` is the noise scale. ``k`` is the number of steps since the previous state.
         """
         w = self.upper - self.lower
         r = 2 * b * b
@@ -200,11 +200,11 @@ class Number:
 
     @property
     def guess(self) -> float:
-        """Return the value to assume for suppressed steps, from the policy alone: the middle of the range."""
+        """Return the value to assume for suppressed steps: the middle of the range, known from the policy alone."""
         return (self.axis.double(self.axis.low) + self.axis.double(self.axis.high)) / 2
 
     def best_constant(self, raws: Sequence[Any]) -> float:
-        """Return the number with the smallest mean error over ``raws``, known only in hindsight: their median."""
+        """Return the median of ``raws``, the number with the smallest mean error, known only in hindsight."""
         return median(map(float, raws))
 
     def error(self, raw: Any, published: Any) -> float:
@@ -216,7 +216,7 @@ class Number:
         return mean_noise(self.sensitivity, spend_nano) / float(self.axis.cells_per_unit)
 
     def noises(self, spend_nano: int, *_: int | None) -> dict[str, Noise]:
-        """Return the law of the noise; its part is ""."""
+        """Return the law of the noise; its only part is ""."""
         return {"": self.axis.noise(noise_of(self.sensitivity, spend_nano))}
 
     @property
@@ -239,7 +239,7 @@ class Number:
 
     @property
     def extremes(self) -> tuple[float, float]:
-        """Return two raw neighbours, as far apart as the guarantee covers; outside the range if it clamps them."""
+        """Return two raw neighbours as far apart as the guarantee covers, beyond the range if it covers all of it."""
         low = self.axis.low
         return (
             self.beyond if self.takes_substitute else (self.axis.double(low), self.axis.double(low + self.sensitivity))

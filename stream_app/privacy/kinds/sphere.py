@@ -15,7 +15,7 @@ DECIMAL: Final = Context(prec=60)
 PI: Final = Decimal("3.14159265358979323846264338327950288419716939937510582097494")
 DIGITS: Final = Decimal(10) ** -40
 ROUNDED_METRES: Final = 0.01
-"""Metres within which distances are rounded off, so that the search for a median cannot get stuck at a position."""
+"""Scale in metres below which distances are smoothed, so that a median search cannot get stuck at a position."""
 SETTLED: Final = 1e-12  # radians, a few micrometres: a search that moves less has ended
 MOST_ROUNDS: Final = 1_000
 

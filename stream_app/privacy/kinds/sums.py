@@ -47,7 +47,7 @@ class OfItems:
 
 @dataclass(frozen=True, slots=True)
 class _PublicNumber(OfItems):
-    """Base of the statistics over a public number of items, whose noise is that of the sum alone."""
+    """Base of the statistics over a public number of items, in which only the sum has noise."""
 
     @property
     def largest_change(self) -> float:
@@ -61,7 +61,7 @@ class _PublicNumber(OfItems):
     def noises(
         self, spend_nano: int, items: int = 1, intrusion_nano: int | None = None, looks: int = 0
     ) -> dict[str, Noise]:
-        """Return the law of the noise; its part is "". ``items`` is the number of items of a mean."""
+        """Return the law of the noise; its only part is "". ``items`` is the number of items in a mean."""
         total = self.item.axis.noise(noise_of(self.item.sensitivity, spend_nano, intrusion_nano, looks))
         return {"": total.times(1 / self._parts(items))}
 
@@ -91,7 +91,7 @@ class Sum(_PublicNumber):
         return RawCells((total + number * self.centre,))
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
-        """Return the sum plus discrete Laplace noise of rate ``e / D``; loss at most ``spend_nano``."""
+        """Return the sum plus discrete Laplace noise of rate ``e / D``; the loss is at most ``spend_nano``."""
         # PRIVACY: each item was clamped before it was added, so the sums of neighbours differ by at most D, and noise
         # of rate e/D makes no output more than exp(e) times likelier under either sum.
         return self.item.perturb(stream, cells, spend_nano)
@@ -158,7 +158,7 @@ class Mean(_PublicNumber):
         return self.item.axis.width(self.item.sensitivity * NANO, spend_nano * max(1, number))
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
-        """Return whether the noise scale exceeds the distance between two means, each over its own number."""
+        """Return whether the noise scale exceeds the distance between two means, each over its own number of items."""
         return still_means(self.item.sensitivity, previous, current, spend_nano)
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
@@ -198,7 +198,7 @@ def reach(item: Number) -> int:
 def nearest(item: Number, number: float, parts: int) -> int:
     """Return the whole number of cells that, divided by ``parts``, is closest to ``number``.
 
-    Exact below 2^50.
+    The result is exact below 2^50.
     """
     return floor(exact(number) * item.axis.cells_per_unit * parts + Fraction(1, 2))
 
@@ -206,7 +206,7 @@ def nearest(item: Number, number: float, parts: int) -> int:
 def still_means(sensitivity: int, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
     """Return whether the noise scale exceeds the distance between two means.
 
-    Each mean is a total over its own number.
+    Each mean is a total divided by its own number.
     """
     (old, before), (new, number) = previous, current
     before, number = max(1, before), max(1, number)
@@ -214,7 +214,7 @@ def still_means(sensitivity: int, previous: ReleasedCells, current: ReleasedCell
 
 
 def clamped_mean(cells: ReleasedCells, low: int, high: int) -> ReleasedCells:
-    """Return a total and a number whose mean lies in ``low .. high``; a number below 1 counts as 1."""
+    """Return the total and the number, with their mean clamped to ``low .. high``; a number below 1 counts as 1."""
     total, number = cells
     return ReleasedCells((max(low * max(1, number), min(total, high * max(1, number))), number))
 

@@ -3,9 +3,9 @@
 Sources: Dwork et al. 2006; Ghosh et al. 2009.
 
 Units are protected: all readings of a unit become one cell of the policy's range lo..hi, with D = hi - lo. The number n
-of units of a step that have a reading is public. If a units of a step differ between two histories, their totals differ
-by at most a*D, so noise of rate ``e/(w*D)`` loses at most ``e*a/w``. For any w consecutive units, the values of a sum
-to at most w over all steps that contain such units, so together they lose at most the largest e.
+of a step's units that have a reading is public. If a of the units of a step differ between two histories, their totals
+differ by at most a*D, so noise of rate ``e/(w*D)`` loses at most ``e*a/w``. For any w consecutive units, a sums to at
+most w over all steps that contain such units, so together these steps lose at most the largest e.
 
 The cells hold the total and n.
 """
@@ -32,7 +32,7 @@ Count: TypeAlias = int | dict[str, int]
 
 @dataclass(frozen=True, slots=True)
 class OfUnits(UnitAccuracy):
-    """Base of the statistics over units: ``item`` is what a unit holds, ``window`` is w, in units."""
+    """Base of the statistics over units: ``item`` is the kind of a unit's value, ``window`` is w, in units."""
 
     item: Number | Category
     window: int
@@ -42,7 +42,7 @@ class OfUnits(UnitAccuracy):
         return replace(self, window=window)
 
     def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the cell of one raw reading; for an invalid reading, the substitute or None."""
+        """Return the cell of one raw reading; if the reading is invalid, return the substitute or None."""
         return self.item.quantise(raw)
 
 
@@ -59,12 +59,12 @@ class _Total(OfUnits):
 
     @property
     def reach(self) -> int:
-        """Return the most that one unit changes the total: D, at least 1."""
+        """Return the most by which one unit changes the total: D, at least 1."""
         return max(1, self.item.axis.high - self.item.axis.low)
 
     @property
     def sensitivity(self) -> int:
-        """Return the most that w units change the totals: w*D."""
+        """Return the most by which w units change the totals: w*D."""
         return self.window * self.reach
 
     def tallied(self, units: Iterable[UnitCell]) -> RawCells | None:
@@ -89,7 +89,7 @@ class _Total(OfUnits):
         return self.scale(spend_nano, cells[1])
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
-        """Return whether the noise scale exceeds the distance between two means, each over its own number."""
+        """Return whether the noise scale exceeds the distance between two means, each over its own number of units."""
         return still_means(self.sensitivity, previous, current, spend_nano)
 
     def count(self, cells: ReleasedCells) -> Count:
@@ -106,7 +106,7 @@ class _Total(OfUnits):
         return self.item.axis.double(self.sensitivity)
 
     def noises(self, spend_nano: int, count: int | Mapping[str, int] = 1) -> dict[str, Noise]:
-        """Return the law of the noise over ``count`` units; its part is "", and none if ``count`` is by bin."""
+        """Return the law of the noise over ``count`` units; its only part is "", and none if ``count`` is by bin."""
         if not isinstance(count, int):
             return {}
         return {"": noise_of(self.sensitivity, spend_nano).times(self.of_a_cell(max(1, count)))}
@@ -162,9 +162,9 @@ class UnitMean(_Total):
     def filtered(
         self, state: LevelState, cells: ReleasedCells, spend_nano: int, k: float
     ) -> tuple[LevelState, ReleasedCells]:
-        """Return the filter's state, as for a number, after a noisy value, and the estimate.
+        """Return the filter's state and the estimate after a noisy value, as for a number.
 
-        As a total over the same number of units, the estimate has the resolution of the noisy value.
+        The estimate has the resolution of the noisy value, because it is a total over the same number of units.
         """
         number, scale = cells[1], self.scale(spend_nano, cells[1])
         new, chosen = self.item.level_after(state or self.item.level_begun, self.publish(cells), scale, k)
@@ -191,7 +191,7 @@ class UnitMean(_Total):
 
 @dataclass(frozen=True, slots=True)
 class Share(_Total):
-    """The share of a step's units that hold a cell in ``[start, end)``; an estimate lies in 0..1."""
+    """The share of a step's units whose cell lies in ``[start, end)``; an estimate lies in 0..1."""
 
     start: int
     end: int
@@ -200,7 +200,7 @@ class Share(_Total):
 
     @property
     def reach(self) -> int:
-        """Return the most that one unit changes the total: 1, because a unit is in the interval or not."""
+        """Return the most by which one unit changes the total: 1, because a unit is in the interval or not."""
         return 1
 
     def of_a_cell(self, units: float) -> float:
@@ -213,7 +213,7 @@ class Share(_Total):
         return self.sensitivity
 
     def tallied(self, units: Iterable[UnitCell]) -> RawCells | None:
-        """Return how many of a step's units lie in the interval and how many it has, or None without units."""
+        """Return the number of a step's units in the interval and the number of all its units; None if it has none."""
         inside = [(self.start <= cell) & (cell < self.end) for _, cell in units]
         return RawCells((sum(inside), len(inside))) if inside else None
 
@@ -248,7 +248,7 @@ def number_of(count: object) -> int:
 
 
 def real_of(published: object) -> float:
-    """Return the published number of a release; raise `TypeError` if it is not a number."""
+    """Return the number that a release publishes; raise `TypeError` if it is not a number."""
     if not is_number(published):
         raise TypeError(f"a release of units must contain a number, but found {type(published).__name__}")
     return float(published)

@@ -1,6 +1,6 @@
-"""Several bounded numbers of one moment, each under the discrete Laplace mechanism (Ghosh et al., STOC 2009).
+"""Several bounded numbers measured at once, each under the discrete Laplace mechanism (Ghosh et al., STOC 2009).
 
-Neighbours may differ in all parts of a vector. Each of the d parts is published with loss e/d, so the whole vector with
+Neighbours may differ in all parts of a vector. Each of the d parts is published with loss e/d, so the whole vector has
 loss e (sequential composition: Dwork and Roth 2014, theorem 3.16).
 """
 
@@ -21,7 +21,7 @@ from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import NANO, LevelState, Raw, RawCells, ReleasedCells
 
 MOST_PARTS = 64
-"""The maximum number of parts in a vector; each then has a 64th of the budget."""
+"""The maximum number of parts in a vector; each part then gets a 64th of the budget."""
 
 
 class VectorForm(Form):
@@ -49,7 +49,7 @@ class VectorForm(Form):
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """Numbers by name, in the order of the names; cells, noise and published values follow that order.
+    """Named numbers in the order of their names; cells, noise and published values follow that order.
 
     Each of d parts is a number whose sensitivity is d times its range, so it gets the noise of e/d if the vector costs
     e.
@@ -63,7 +63,7 @@ class Vector:
     takes_substitute: ClassVar[bool] = True  # any two vectors are neighbours
 
     def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the cells of all parts, each clamped to its range; the substitute or None if invalid."""
+        """Return the cells of all parts, each clamped to its range; if a part is invalid, the substitute or None."""
         table = isinstance(raw, dict) and len(raw) == len(self.names)
         found = raw if isinstance(raw, dict) and table else {}
         # PRIVACY: all parts are read, whatever the first ones contained, and a value that is not a number takes as long
@@ -74,7 +74,7 @@ class Vector:
         return cells if fit == len(read) else self.substitute
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
-        """Return every part plus discrete Laplace noise of rate ``e / (d * D)``; loss at most ``spend_nano``."""
+        """Return every part plus discrete Laplace noise of rate ``e / (d * D)``; the loss is at most ``spend_nano``."""
         # PRIVACY: neighbours differ by at most D cells in each of d parts. Each part is published with loss at most
         # e/d, with its own noise from the shared stream, so all parts together lose at most e.
         noisy = [part.perturb(stream, RawCells((cell,)), spend_nano) for part, cell in self._each(cells)]
@@ -113,7 +113,7 @@ class Vector:
     def filtered(
         self, state: LevelState, cells: ReleasedCells, spend_nano: int, k: float
     ) -> tuple[LevelState, ReleasedCells]:
-        """Return the filter's state after a noisy value, ``k`` steps after the previous one, and the estimate."""
+        """Return the filter's state and the estimate after a noisy value, ``k`` steps after the previous state."""
         states: list[float] = []
         estimates: list[int] = []
         for nth, (part, cell) in enumerate(self._each(cells)):
@@ -146,7 +146,7 @@ class Vector:
 
     @property
     def guess(self) -> dict[str, float]:
-        """Return the value to assume for suppressed steps, from the policy alone: the middle of each range."""
+        """Return the value to assume for suppressed steps: the middle of each range, known from the policy alone."""
         return {name: part.guess for name, part in zip(self.names, self.parts, strict=True)}
 
     def best_constant(self, raws: Sequence[Any]) -> dict[str, float]:
@@ -154,12 +154,12 @@ class Vector:
         return {name: median(float(raw[name]) for raw in raws) for name in self.names}
 
     def error(self, raw: Any, published: Any) -> float:
-        """Return the mean difference over the parts, each as a share of its range."""
+        """Return the absolute error as a share of the range, averaged over the parts."""
         apart = [abs(raw[name] - published[name]) for name in self.names]
         return fsum(change / span for change, span in zip(apart, self._ranges, strict=True)) / len(self.parts)
 
     def expected_error(self, spend_nano: int, *_: int | None) -> float:
-        """Return the mean absolute error of a noisy part, as a share of its range: the mean over the parts."""
+        """Return the mean absolute error of a noisy part as a share of its range, averaged over the parts."""
         # A part's sensitivity is its range times the number of parts, so the sum is the mean in shares of ranges.
         return fsum(mean_noise(part.sensitivity, spend_nano) / part.sensitivity for part in self.parts)
 
@@ -175,7 +175,7 @@ class Vector:
 
     @property
     def extremes(self) -> tuple[Any, Any]:
-        """Return two raw neighbours that are as far apart as the guarantee covers, in all parts."""
+        """Return two raw neighbours that are as far apart in every part as the guarantee covers."""
         return self._named([part.extremes for part in self.parts])
 
     @property

@@ -1,8 +1,8 @@
 """The exact law of a sum of independent discrete Laplace draws: its mean error and its quantiles.
 
-A sum of n draws of one rate is the difference of two negative binomials; a sum over several rates is their convolution.
-Its characteristic function is the product of ``(1 - q)^2 / (1 - 2 q cos t + q^2)``, ``q = exp(-rate)``. A discrete
-Fourier transform inverts it on a period so long that what wraps around is negligible.
+A sum of n draws of one rate is the difference of two negative binomials. A sum over several rates is the convolution of
+such sums. Its characteristic function is the product of ``(1 - q)^2 / (1 - 2 q cos t + q^2)``, ``q = exp(-rate)``. A
+discrete Fourier transform inverts it over a period long enough for the wrapped-around part to be negligible.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ A finer grid is coarsened to about this number, which changes a variance by less
 NEGLIGIBLE: Final = 1e-14  # probability beyond half a period: below the rounding of the transform
 MOST_DRAWS: Final = 100_000
 MOST_WORK: Final = 2**23
-"""Limit of rates times steps of a period: more, as from a sampling rate, take too long to multiply."""
+"""Limit on rates times steps of a period: more, as from a sampling rate, take too long to multiply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Law:
         return float(np.abs(steps) @ self.probabilities) * self.step
 
     def half(self, confidence: float) -> int:
-        """Return the smallest number of cells around 0 that holds a share ``confidence`` of all sums."""
+        """Return the smallest number of cells on either side of 0 that holds a share ``confidence`` of all sums."""
         middle, reach = self.probabilities[self.reach], self.reach
         within = np.concatenate(([middle], middle + 2 * np.cumsum(self.probabilities[reach + 1 :])))
         least = int(np.searchsorted(within, confidence - NEGLIGIBLE))
@@ -76,7 +76,7 @@ def mean_sum(one: float, other: float, times: int = 1) -> float:
 
 
 def mean_noise(sensitivity: int, spend_nano: int, intrusion_nano: int | None = None) -> float:
-    """Return the mean magnitude of all noise in a total, in cells, as `noise_of` describes it, without a look."""
+    """Return the mean magnitude, in cells, of all noise in a total, as in `noise_of` without looks."""
     rate = spend_nano / (sensitivity * NANO)
     return mean_magnitude(rate) if intrusion_nano is None else mean_sum(intrusion_nano / (sensitivity * NANO), rate)
 
@@ -118,7 +118,8 @@ def half_of_difference(one: Rates, one_factor: float, other: Rates, other_factor
     """Return the half width around 0 that holds a share ``confidence`` of the difference of two sums.
 
     The difference is ``one_factor * X - other_factor * Y``. X and Y are the sums of the draws, and both factors are
-    above 0. The function sums over all X what Y may then be, and bisects.
+    above 0. The function bisects the distance. For each distance, it sums over all X the probability of the Y within
+    it.
     """
     first, second = law_of(one), law_of(other)
     if one_factor * first.step < other_factor * second.step:  # sum over the one with fewer distinct values
@@ -146,12 +147,12 @@ _NEAR: Final = 1e-9
 
 
 def _step(rates: Rates) -> int:
-    """Return how many cells form one step: one if the widest draw has fewer steps than `DETAILED`."""
+    """Return how many cells form one step: one if the widest draw's scale is below `DETAILED` cells."""
     return max(1, int(1 / (rates[0][0] * DETAILED)))
 
 
 def _period(rates: Rates, step: int) -> int:
-    """Return a power of two that is more than twice as long as nearly all sums, by Chernoff's bound.
+    """Return a power of two more than twice the largest magnitude of nearly all sums, by Chernoff's bound.
 
     ``E exp(s X) = (1 - q)^2 / ((1 - q e^s) (1 - q e^-s))`` for s below the rate.
     """

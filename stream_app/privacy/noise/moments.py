@@ -22,23 +22,23 @@ WIDEST: Final = 1 / sqrt(1 - CONFIDENCE)
 HEAVY: Final = 0.072
 """Additional standard errors for an excess kurtosis of 1.
 
-The expansion gives ``(z^3 - 3z) / 24`` = 0.0686. By inversion of their characteristic function, sums of 2 to 100 draws
-of one scale need at most 0.0716, and sums of unequal scales less.
+The expansion gives ``(z^3 - 3z) / 24`` = 0.0686. According to the inverted characteristic functions, sums of 2 to 100
+draws of one scale need at most 0.0716, and sums of unequal scales need less.
 """
 RATE_DIGITS: Final = 12
-"""Digits that distinguish draws of different rates; rates in a frame have lost their last digits."""
+"""Number of digits that distinguish rates of draws; rates in a frame have lost their last digits."""
 _ALIKE: Final = 1e-6  # relative tolerance of a law's fourth cumulants
 ROUNDED: Final = 1e-6  # share of a grid step added to the last one, so that rounding of doubles does not exclude it
 FINE: Final = 0.1  # rate per lattice step below which the position lattice hardly shows
 NEGLIGIBLE: Final = 40.0
-"""Norm times rate above which a weight of planar noise, at most 5e-18 of the origin's, is ignored."""
+"""Norm times rate above which a weight of planar noise is ignored; it is at most 5e-18 of the origin's weight."""
 ANGLES: Final = 2_000
-"""Angles of the integral over a quarter circle: far more than doubles need for its smooth integrand."""
+"""Number of angles in the integral over a quarter circle: its smooth integrand needs far fewer for doubles."""
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Independent noise with mean 0, in the unit of what it was added to."""
+    """Independent noise with mean 0, in the same unit as the value it was added to."""
 
     variance: float
     fourth: float
@@ -46,12 +46,13 @@ class Noise:
     half: float  # at least 95 of 100 draws are no farther from 0
     grid: float = 0.0  # draws are multiples of it; 0: they may lie anywhere, or it is unknown
     chances: tuple[float, float] | None = None
-    """The probabilities of a random answer: of the true category, and of each other category.
+    """The probabilities of a random answer: that of the true category, and that of each other category.
 
-    The noise then lies within 1 divided by their difference. It is as skewed as one in a few, which no cumulant shows.
+    The noise is then at most 1 divided by their difference. Its skew, like that of a one-in-a-few chance, shows in no
+    cumulant.
     """
     rates: Rates = ()
-    """The discrete Laplace draws, one cell per grid step, whose sum is its exact law; empty: another law."""
+    """The discrete Laplace draws, one cell per grid step, whose sum gives the exact law; empty for any other law."""
 
     def times(self, factor: float) -> "Noise":
         """Return the noise multiplied by a positive factor."""
@@ -64,11 +65,11 @@ class Noise:
 def half_width(variance: float, fourth: float, grid: float = 0.0, coarsest: float = 0.0) -> float:
     """Return a distance from 0 that holds about 95 of 100 sums of noise with these cumulants.
 
-    Cornish and Fisher's expansion (1938) to the fourth cumulant, with a coefficient that covers the omitted terms, and
-    at most Chebyshev's bound. For n draws of Laplace noise of one scale it gives 1.96 + 0.216/n standard errors. Sums
-    on a ``grid`` are whole steps. The width reaches the step up to whose half the normal curve counts (the continuity
-    correction), and at least the first step if one sum in twenty may differ from 0. If draws have grids of their own,
-    or sums are added with factors, half a step of the ``coarsest`` grid is added.
+    The result is Cornish and Fisher's expansion (1938) to the fourth cumulant, with a coefficient that covers the
+    omitted terms, and at most Chebyshev's bound. For n draws of Laplace noise of one scale it gives 1.96 + 0.216/n
+    standard errors. Sums on a ``grid`` are whole steps, so the width includes the first step that is at most half a
+    step below it (the continuity correction). It includes at least the first step if one sum in twenty may differ from
+    0. If draws have different grids, or sums are added with factors, half a step of the ``coarsest`` grid is added.
     """
     if variance == 0:
         return 0.0
@@ -82,10 +83,10 @@ def half_width(variance: float, fourth: float, grid: float = 0.0, coarsest: floa
 
 @lru_cache(maxsize=4096)
 def noise_of(sensitivity: int, spend_nano: int, intrusion_nano: int | None = None, looks: int = 0) -> Noise:
-    """Return the noise of a total in cells, of rate ``e / sensitivity``.
+    """Return the noise of a total, in cells, at rate ``e / sensitivity``.
 
-    Counters of collected data may start with noise of rate ``intrusion_nano / sensitivity``, and gain as much again at
-    each of the announced ``looks``.
+    Counters of collected data may start with noise of rate ``intrusion_nano / sensitivity``. The same amount of noise
+    is added again at each of the announced ``looks``.
     """
     closing = laplace(spend_nano / (sensitivity * NANO))
     if intrusion_nano is None:
@@ -112,7 +113,7 @@ def added(noises: Sequence[Noise]) -> Noise:
 
 
 def laplace(rate: float) -> Noise:
-    """Return discrete Laplace noise in cells, exactly.
+    """Return the exact law of discrete Laplace noise, in cells.
 
     ``P(k) = (1 - q) / (1 + q) * q^|k|``, ``q = exp(-rate)``. It is the difference of two geometric draws, whose
     cumulants are ``q/p^2`` and ``q(1 + 4q + q^2)/p^4``, p = 1 - q.
@@ -125,7 +126,7 @@ def laplace(rate: float) -> Noise:
 
 
 def one_draw(variance: float, fourth: float, grid: float) -> Rates:
-    """Return the rate of the discrete Laplace draw with this variance on a grid; empty for another law."""
+    """Return the discrete Laplace draw with this variance on a grid; empty if the law is a different one."""
     if not grid or not variance:
         return ()
     # 2 q / (1 - q)^2 is the variance in cells, and equals 1 / (2 sinh(rate / 2)^2)
@@ -137,9 +138,9 @@ def one_draw(variance: float, fourth: float, grid: float) -> Rates:
 def planar(rate: float) -> Noise:
     """Return planar Laplace noise along one axis, in lattice steps.
 
-    The weights ``exp(-rate * norm)`` are summed if the lattice shows. Below `FINE` the noise is that of the plane: the
-    radius is gamma distributed with shape 2 (Andres et al. 2013, section 5), so along an axis the second moment is
-    ``3/rate^2`` and the fourth ``45/rate^4``.
+    From rate `FINE` on, where the lattice matters, the weights ``exp(-rate * norm)`` are summed. Below `FINE` the noise
+    is that of the plane: the radius is gamma distributed with shape 2 (Andres et al. 2013, section 5), so along an axis
+    the second moment is ``3/rate^2`` and the fourth ``45/rate^4``.
     """
     if rate < FINE:
         return Noise(3 / rate**2, 18 / rate**4, _planar_half() / rate)
@@ -157,7 +158,7 @@ def planar(rate: float) -> Noise:
 
 @lru_cache(maxsize=1)
 def _planar_half() -> float:
-    """Return the x with P(|X| > x) = 0.05, by bisection, for an axis X of planar Laplace noise of rate 1.
+    """Return the x with P(|X| > x) = 0.05, found by bisection; X is planar Laplace noise of rate 1 along an axis.
 
     The radius R has ``P(R > r) = (1 + r) exp(-r)``, and ``X = R cos(a)`` with a uniform angle.
     """
