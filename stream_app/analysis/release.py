@@ -6,7 +6,7 @@ from functools import lru_cache
 from math import isclose
 from typing import Any, Final, NamedTuple
 
-from stream_app.privacy.kinds import Category, Kind, Mean, UnitStatistic
+from stream_app.privacy.kinds import ByBins, Category, Kind, Mean, UnitStatistic
 from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.privacy.noise.moments import Noise
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
@@ -87,7 +87,7 @@ class Release:
             "timestamp": _is_time(self.timestamp_ms),
             "source": self.source_ms is None or _is_time(self.source_ms),
             "policy": _is_count(self.policy),
-            "count": self.count is None or all(map(_is_count, _listed(self.count))),
+            "count": self.count is None or _is_count(self.count) or _are_bins(self.count),
             "epsilon": self.epsilon_nano is None or (_is_count(self.epsilon_nano) and self.epsilon_nano > 0),
             "landmark": self.landmark is None or isinstance(self.landmark, bool),
             "value": _is_published(self.value) and (lists or not isinstance(self.value, list)),
@@ -135,6 +135,8 @@ class Release:
         if policy is not None and self.epsilon_nano is not None:
             intrusion_nano = policy.collect.intrusion_nano if policy.collect else None
             if isinstance(policy.kind, UnitStatistic):
+                if self.count is not None and isinstance(self.count, Mapping) != isinstance(policy.kind, ByBins):
+                    raise ValueError(_ANOTHER)
                 noises = policy.kind.noises(self.epsilon_nano, 1 if self.count is None else self.count)
             elif intrusion_nano is None or self.looks is not None:
                 noises = policy.kind.noises(self.epsilon_nano, self._items, intrusion_nano, self.looks or 0)
@@ -171,6 +173,11 @@ def _is_time(found: object) -> bool:
 
 def _is_count(found: object) -> bool:
     return type(found) is int and found >= 0
+
+
+def _are_bins(found: object) -> bool:
+    """Return whether these are numbers of units by bin; a bin without a unit is not released."""
+    return isinstance(found, Mapping) and all(_is_count(number) and number > 0 for number in found.values())
 
 
 def _listed(value: object) -> list[Any]:

@@ -1,6 +1,7 @@
 """Statistics of units: the law of their noise is that of the mechanism, and means over steps have exact intervals."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from math import exp
 from typing import Any
@@ -225,3 +226,6 @@ def test_a_policy_of_another_scale_is_told() -> None:
         found.check_under(policy(name))
         with pytest.raises(ValueError, match="a different kind or scale"):
             found.check_under(policy(name, window=2))
+        count = 3 if isinstance(found.count, Mapping) else {"1": 3}
+        with pytest.raises(ValueError, match="a different kind or scale"):
+            replace(found, count=count).check_under(policy(name))

@@ -35,6 +35,9 @@ RELEASES: list[dict[str, Any]] = [
     GOOD | {"epsilon_nano": 0},
     GOOD | {"source": "x"},
     GOOD | {"count": 1.5},
+    GOOD | {"count": [1, 2]},
+    GOOD | {"count": []},
+    GOOD | {"count": {"1": 0}},
 ]
 
 

@@ -265,6 +265,7 @@ class Location:
 
     def is_outside(self, value: object) -> bool:
         """Return whether a raw value is clamped to the bounds."""
+        # PRIVACY: this branches on a raw value. Only whoever holds the input may ask (`replaying/ranges.py`).
         found = value if isinstance(value, dict) else {}
         degrees = ((found.get("longitude"), self.east), (found.get("latitude"), self.north))
         return any(is_number(one) and not low <= one <= high for one, (low, high) in degrees)

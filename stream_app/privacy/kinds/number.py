@@ -252,4 +252,5 @@ class Number:
 
     def is_outside(self, value: object) -> bool:
         """Return whether a raw value is clamped to the range."""
+        # PRIVACY: this branches on a raw value. Only whoever holds the input may ask (`replaying/ranges.py`).
         return is_number(value) and isfinite(value) and not self.lower <= value <= self.upper

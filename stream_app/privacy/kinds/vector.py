@@ -189,6 +189,7 @@ class Vector:
 
     def is_outside(self, value: object) -> bool:
         """Return whether a part of a raw value is clamped to its range."""
+        # PRIVACY: this branches on a raw value. Only whoever holds the input may ask (`replaying/ranges.py`).
         parts = value if isinstance(value, dict) else {}
         return any(part.is_outside(parts.get(name)) for name, part in zip(self.names, self.parts, strict=True))
 
