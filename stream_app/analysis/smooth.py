@@ -69,10 +69,10 @@ class SmoothedCourse(NamedTuple):
 
 
 def smooth(releases: Sequence[Release], policy: Policy) -> list[dict[str, SmoothedValue]]:
-    """Return the smoothed value of each release, by part of its measurement; {} if nothing is known.
+    """Return the smoothed value of each release, by the parts of measurements; {} if nothing is known.
 
-    All releases belong to one series, are sorted by time, and have policies of one kind and step. A category's parts
-    are its categories.
+    Releases without a measurement have one too. All releases belong to one series, are sorted by time, and have
+    policies of one kind and step. A category's parts are its categories.
     """
     quantities = [release.quantities(policy) for release in releases]
     if isinstance(policy.kind, Category):
@@ -146,8 +146,8 @@ def smoothed(measured: Sequence[Quantity | None], gaps: Sequence[float], model: 
 def _half(deviation: float, noise: Noise) -> float:
     """Return the half width of a band of whole numbers, whose noise has heavier tails than normal noise.
 
-    The share of the step's own noise in the error's variance is the weight of its measurement. Its share in the
-    relative fourth cumulant is the square of that weight.
+    The share of the step's own noise in the error's variance is the weight of its measurement. The noise adds to the
+    error's relative fourth cumulant its own, times the square of that weight.
     """
     share = min(1.0, deviation**2 / noise.variance)
     return half_width(deviation**2, noise.fourth * share**4) + noise.grid / 2

@@ -19,7 +19,7 @@ A larger share means less error at regular steps and more temporal loss.
 ALL = 1
 """The regular share at which no landmark is published.
 
-For landmarks, it is listed first, because the remaining releases are readable.
+At level `landmark`, it is listed first, because the remaining releases are readable.
 """
 FIXED = {"increase": 0.0, "decrease": 0.0}  # keeps a sampling rate as it is
 DRAWS = 20  # courses over which coins are averaged, while courses are short

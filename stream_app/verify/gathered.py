@@ -156,7 +156,10 @@ def _items(policy: Policy, course: PairSteps) -> Iterator[_Items]:
 def _collected_pair(
     policy: Policy, collect: Collect, course: PairSteps, items: _Items, sent: Moment | None
 ) -> neighbours.Pair:
-    """Return a pair that differs in one contributor's items; the first one is ``sent`` before or after a look."""
+    """Return a pair that differs in one contributor's items.
+
+    The first item that differs is ``sent`` before or after a look, if there is one.
+    """
     exposed = None if sent is None else min(step.at for step in course.steps if step.differs)
     declared_nano = policy.epsilon_nano
     if collect.intrusion_nano is not None and sent is not None:

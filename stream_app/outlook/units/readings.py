@@ -74,7 +74,7 @@ class SeriesReadings:
         return self.offset_ms + index[begins] * unit_ms, held
 
     def truths(self, kind: UnitStatistic, unit_ms: int, span_ms: int) -> list[Truth]:
-        """Return the true statistics by span; empty if fewer than two spans have enough units."""
+        """Return the true statistics over spans, as one `Truth`; empty if fewer than two spans have enough units."""
         starts, held = self.units(unit_ms)
         if not len(starts):
             return []
@@ -105,7 +105,7 @@ def _shares(kind: UnitStatistic, published: object, units: int) -> dict[str, flo
 
 
 def _constant_error(values: Sequence[dict[str, float]]) -> float:
-    """Return the mean absolute error of each part's best constant, over the parts present in each span."""
+    """Return the mean absolute error of each part's best constant, over all spans and the parts that each has."""
     errors = []
     for name in dict.fromkeys(name for parts in values for name in parts):
         known = [parts[name] for parts in values if name in parts]

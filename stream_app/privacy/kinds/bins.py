@@ -55,7 +55,7 @@ class Histogram(OfUnits):
         return 1 / units
 
     def noises(self, spend_nano: int, count: int | Mapping[str, int] = 1) -> dict[str, Noise]:
-        """Return the law of the noise by bin: names for categories, "0", "1".. for edges; empty by local time."""
+        """Return the law of the noise by bin: by name for categories, "0", "1".. between edges; empty by local time."""
         if not isinstance(count, int):
             return {}
         return dict.fromkeys(self.names or map(str, range(self.bins)), noise_of(self.sensitivity, spend_nano))

@@ -45,7 +45,10 @@ def takes_filter(kind: Kind) -> bool:
 
 
 def substitute_fault(kind: Kind) -> KindFault | None:
-    """Return why a policy with this kind's substitute may not be adopted, or None; older ones may have it."""
+    """Return why a policy with this kind's substitute may not be adopted, or None if it may.
+
+    Older policies may have such a substitute.
+    """
     kind = of_one(kind)
     if kind.substitute is None or kind.takes_substitute:
         return None

@@ -63,7 +63,7 @@ class Vector:
     takes_substitute: ClassVar[bool] = True  # any two vectors are neighbours
 
     def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the cells of all parts, each clamped to its range; if a part is invalid, the substitute or None."""
+        """Return the cells of all parts, each clamped to its range; if the value is invalid, the substitute or None."""
         table = isinstance(raw, dict) and len(raw) == len(self.names)
         found = raw if isinstance(raw, dict) and table else {}
         # PRIVACY: all parts are read, whatever the first ones contained, and a value that is not a number takes as long

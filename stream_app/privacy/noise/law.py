@@ -118,8 +118,8 @@ def half_of_difference(one: Rates, one_factor: float, other: Rates, other_factor
     """Return the half width around 0 that holds a share ``confidence`` of the difference of two sums.
 
     The difference is ``one_factor * X - other_factor * Y``. X and Y are the sums of the draws, and both factors are
-    above 0. The function bisects the distance. For each distance, it sums over all X the probability of the Y within
-    it.
+    above 0. The function bisects the distance. For each distance, it sums over all X the probability of the Y for which
+    the difference lies within the distance.
     """
     first, second = law_of(one), law_of(other)
     if one_factor * first.step < other_factor * second.step:  # sum over the one with fewer distinct values

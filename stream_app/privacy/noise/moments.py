@@ -67,9 +67,10 @@ def half_width(variance: float, fourth: float, grid: float = 0.0, coarsest: floa
 
     The result is Cornish and Fisher's expansion (1938) to the fourth cumulant, with a coefficient that covers the
     omitted terms, and at most Chebyshev's bound. For n draws of Laplace noise of one scale it gives 1.96 + 0.216/n
-    standard errors. Sums on a ``grid`` are whole steps, so the width includes the first step that is at most half a
-    step below it (the continuity correction). It includes at least the first step if one sum in twenty may differ from
-    0. If draws have different grids, or sums are added with factors, half a step of the ``coarsest`` grid is added.
+    standard errors. Sums on a ``grid`` are whole steps, so the width is enlarged, if necessary, to include the first
+    step that, plus half a step, reaches the expansion's width (the continuity correction). It includes at least the
+    first step if one sum in twenty may differ from 0. If draws have different grids, or sums are added with factors,
+    half a step of the ``coarsest`` grid is added.
     """
     if variance == 0:
         return 0.0
