@@ -106,12 +106,11 @@ class Release:
         self.quantities(policy)
         if policy is None or self.measurement is None or self.epsilon_nano is None or self.scale is None:
             return
-        kind, count = policy.kind, 1 if self.count is None else self.count
-        if isinstance(kind, UnitStatistic):
-            made, told = kind.stated(self.epsilon_nano, count), self.scale
+        if isinstance(policy.kind, UnitStatistic):
+            made = policy.kind.stated(self.epsilon_nano, 1 if self.count is None else self.count)
         else:
-            made, told = _scale(kind, self.epsilon_nano, self._items), self.scale
-        named, others = (each if isinstance(each, Mapping) else {"": each} for each in (made, told))
+            made = _scale(policy.kind, self.epsilon_nano, self._items)
+        named, others = (each if isinstance(each, Mapping) else {"": each} for each in (made, self.scale))
         if named.keys() != others.keys() or not all(
             isclose(named[name], others[name], rel_tol=_NEAR) for name in named
         ):
@@ -135,14 +134,20 @@ class Release:
         if policy is not None and self.epsilon_nano is not None:
             intrusion_nano = policy.collect.intrusion_nano if policy.collect else None
             if isinstance(policy.kind, UnitStatistic):
-                if self.count is not None and isinstance(self.count, Mapping) != isinstance(policy.kind, ByBins):
-                    raise ValueError(_ANOTHER)
-                noises = policy.kind.noises(self.epsilon_nano, 1 if self.count is None else self.count)
+                noises = self._noises_of_units(policy.kind, self.epsilon_nano)
             elif intrusion_nano is None or self.looks is not None:
                 noises = policy.kind.noises(self.epsilon_nano, self._items, intrusion_nano, self.looks or 0)
         if not noises.keys() <= numbers.keys():
             raise ValueError(_ANOTHER)
         return {name: Quantity(numbers[name], noise, self._weight(name)) for name, noise in noises.items()}
+
+    def _noises_of_units(self, kind: UnitStatistic, epsilon_nano: int) -> Mapping[str, Noise]:
+        """Return the noise by part; without a count, that of a single unit. Raise ValueError for another's count."""
+        if isinstance(kind, ByBins) and not isinstance(self.count, int):
+            return kind.noises(epsilon_nano, self.count)
+        if not isinstance(kind, ByBins) and not isinstance(self.count, Mapping) and self.count != 0:
+            return kind.noises(epsilon_nano, 1 if self.count is None else self.count)
+        raise ValueError(_ANOTHER)
 
     @property
     def _items(self) -> int:

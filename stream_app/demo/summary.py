@@ -103,6 +103,7 @@ def _error_of_steps(series: DemoSeries, found: Mapping[int, Mapping[str, Any]]) 
 
 def constant_error(series: DemoSeries) -> float:
     """Return the mean error of the constant with the smallest error, known only in hindsight."""
+    # PRIVACY: errors are computed from raw values; the demo shows their means because its sample is public.
     constant, kind = constant_of(series), item_of(series.ruling.kind)
     return float(np.mean([kind.error(raw, constant) for _, raw in series.readings]))
 

@@ -191,8 +191,8 @@ def written_one(  # noqa: PLR0913, PLR0917 (what they are made from)
             case Mean():
                 scale, statistic = _json(kind.scale(spend_nano, cells[1])), f'{statistic},"count":{cells[1]}'
             case UnitSum() | UnitMean() | Share() | Histogram() | ByBins():
-                scale = _json(kind.scales(spend_nano, cells))
-                statistic += f',"count":{_json(kind.count(cells))}'
+                count = kind.count(cells)
+                scale, statistic = _json(kind.stated(spend_nano, count)), f'{statistic},"count":{_json(count)}'
             case _:
                 scale = _json(kind.scale(spend_nano))
     links, start_ms = {0: link}, step.state.clock.decided_ms

@@ -67,7 +67,7 @@ def released(found: Policy, step: int, cells: tuple[int, ...], spend_nano: int =
         1,
         None,
         kind.publish(noisy),
-        kind.scales(spend_nano, noisy),
+        kind.stated(spend_nano, count),
         spend_nano,
         kind.statistic,
         count,
@@ -91,7 +91,8 @@ CELLS: Mapping[str, tuple[int, ...]] = {
 def test_noise_is_that_of_the_mechanism(name: str, window: int, draws: int) -> None:
     """Each part's noise lies on its grid, has its variance, and 95 of 100 draws lie within its half width."""
     found = policy(name, window=window)
-    kind, cells = kind_of(found), CELLS[name]
+    kind: Any = found.kind
+    cells = CELLS[name]
     truth = found.kind.publish(ReleasedCells(cells))
     exact = Release("s", 0, "perturbed", 1, None, truth, None, NANO, kind.statistic, None)
     noise = kind.noises(NANO, kind.count(ReleasedCells(cells)))
@@ -226,6 +227,6 @@ def test_a_policy_of_another_scale_is_told() -> None:
         found.check_under(policy(name))
         with pytest.raises(ValueError, match="a different kind or scale"):
             found.check_under(policy(name, window=2))
-        count = 3 if isinstance(found.count, Mapping) else {"1": 3}
-        with pytest.raises(ValueError, match="a different kind or scale"):
-            replace(found, count=count).check_under(policy(name))
+        for count in (3 if isinstance(found.count, Mapping) else {"1": 3}, 0):
+            with pytest.raises(ValueError, match="a different kind or scale"):
+                replace(found, count=count).check_under(policy(name))

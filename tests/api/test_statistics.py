@@ -56,7 +56,11 @@ def published(folder: Path, name: str) -> ls.Releases:
             noisy = kind.perturb(stream, RawCells(cells), 2 * NANO)
             place = {"series": series, "timestamp": day * DAY, "value": kind.publish(kind.clamp(noisy))}
             made = {"decision": "perturbed", "measurement": kind.publish(noisy), "epsilon_nano": 2 * NANO, "policy": 1}
-            made |= {"scale": kind.scales(2 * NANO, noisy), "statistic": kind.statistic, "count": kind.count(noisy)}
+            made |= {
+                "scale": kind.stated(2 * NANO, kind.count(noisy)),
+                "statistic": kind.statistic,
+                "count": kind.count(noisy),
+            }
             releases.append(place | made)
     for file, records in (("ledger", entries), ("releases", releases)):
         (folder / f"{file}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))

@@ -152,13 +152,14 @@ def _released(ruling: Policy, weekly: DemoSeries) -> list[dict[str, Any]]:
         state, release = outcome.state, outcome.release
         assert isinstance(release, PerturbedStep), "all of epsilon is spent on each step"
         kind: Any = ruling.kind
+        count = kind.count(release.measurement)
         found.append(
             {
                 "timestamp": release.timestamp_ms,
                 "decision": "perturbed",
                 "value": kind.publish(release.estimate),
-                "scale": kind.scales(release.spend_nano, release.measurement),
-                "count": kind.count(release.measurement),
+                "scale": kind.stated(release.spend_nano, count),
+                "count": count,
             }
         )
     return found

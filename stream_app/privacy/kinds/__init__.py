@@ -27,7 +27,7 @@ Statistic: TypeAlias = Sum | Mean | HiddenMean
 UnitStatistic: TypeAlias = UnitSum | UnitMean | Share | Histogram | ByBins
 """A statistic of a step's units.
 
-`tallied` returns the cells of the counted units. `scales` and `count` return the noise scales and the unit counts for a
+`tallied` returns the cells of the counted units. `stated` and `count` return the noise scale and the unit count of a
 release, and `read` accepts such a count.
 """
 

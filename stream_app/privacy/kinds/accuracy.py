@@ -1,6 +1,7 @@
-"""The expected error of statistics over units, by epsilon and number of units."""
+"""The noise scale and the expected error of statistics over units, by epsilon and number of units."""
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from math import asinh, ceil, inf
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ from stream_app.privacy.values import NANO
 
 
 class UnitAccuracy:
-    """The expected error of a statistic over units.
+    """The noise scale and the expected error of a statistic over units.
 
     A total has discrete Laplace noise of rate ``e / sensitivity``. If the total is divided by the public number n of
     units, its noise is n times as small.
@@ -27,6 +28,16 @@ class UnitAccuracy:
     @abstractmethod
     def of_a_cell(self, units: float) -> float:
         """Return the effect of one cell of noise on a release over ``units`` units."""
+
+    @abstractmethod
+    def scale(self, spend_nano: int, number: int = 1) -> float:
+        """Return the noise scale of a total, or of a bin, over ``number`` units."""
+
+    def stated(self, spend_nano: int, count: int | Mapping[str, int]) -> float | dict[str, float]:
+        """Return the noise scale stated by a release over ``count`` units: by bin for means by local time."""
+        if isinstance(count, int):
+            return self.scale(spend_nano, count)
+        return self.scale(spend_nano) if self.is_sum else {name: self.scale(spend_nano, count[name]) for name in count}
 
     def expected_error(self, spend_nano: int, units: float) -> float:
         """Return the mean absolute error of a step of ``units`` units, for a spend of at least 1 nano-epsilon.

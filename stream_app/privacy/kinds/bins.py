@@ -16,7 +16,7 @@ from stream_app.privacy.kinds.category import Category
 from stream_app.privacy.kinds.counts import LARGEST_COUNT
 from stream_app.privacy.kinds.localtime import LocalTime
 from stream_app.privacy.kinds.number import Number
-from stream_app.privacy.kinds.units import Count, OfUnits, UnitCell, UnitMean, UnitSum, number_of
+from stream_app.privacy.kinds.units import OfUnits, UnitCell, UnitMean, UnitSum, number_of
 from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.noise.moments import Noise, noise_of
 from stream_app.privacy.noise.randomness import BitStream
@@ -54,10 +54,8 @@ class Histogram(OfUnits):
         """Return the effect of one cell of noise on a bin as a share of ``units`` units."""
         return 1 / units
 
-    def noises(self, spend_nano: int, count: int | Mapping[str, int] = 1) -> dict[str, Noise]:
-        """Return the law of the noise by bin: by name for categories, "0", "1".. between edges; empty by local time."""
-        if not isinstance(count, int):
-            return {}
+    def noises(self, spend_nano: int, _count: int = 1) -> dict[str, Noise]:
+        """Return the law of the noise by bin: by name for categories, "0", "1".. between edges."""
         return dict.fromkeys(self.names or map(str, range(self.bins)), noise_of(self.sensitivity, spend_nano))
 
     def tallied(self, units: Iterable[UnitCell]) -> RawCells | None:
@@ -79,14 +77,6 @@ class Histogram(OfUnits):
     def scale(self, spend_nano: int, _number: int = 1) -> float:
         """Return the noise scale of a bin, ``2 * w / e``."""
         return self.sensitivity * NANO / spend_nano
-
-    def scales(self, spend_nano: int, _cells: ReleasedCells) -> float:
-        """Return the noise scale in the form of a release."""
-        return self.scale(spend_nano)
-
-    def stated(self, spend_nano: int, _count: int | Mapping[str, int]) -> float:
-        """Return the noise scale stated by a release."""
-        return self.scale(spend_nano)
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
         """Return whether ``bins * 2 * w / e`` exceeds the L1 distance between two measurements."""
@@ -113,7 +103,7 @@ class Histogram(OfUnits):
             raise TypeError(f"a histogram release must contain {self.bins} bins, but found {type(published).__name__}")
         return ReleasedCells((*map(int, published), number_of(count)))
 
-    def count(self, cells: ReleasedCells) -> Count:
+    def count(self, cells: ReleasedCells) -> int:
         """Return the number of units counted."""
         return cells[-1]
 
@@ -162,17 +152,10 @@ class ByBins(UnitAccuracy):
         """Return the effect of one cell of noise on a bin, if ``units`` units are divided equally among the bins."""
         return self.of.of_a_cell(units / len(self.local.names))
 
-    def noises(self, spend_nano: int, count: int | Mapping[str, int] = 1) -> dict[str, Noise]:
-        """Return the law of the noise by bin; ``count`` is the number of units of each bin."""
-        if isinstance(count, int):
-            return {}
+    def noises(self, spend_nano: int, count: Mapping[str, int] | None = None) -> dict[str, Noise]:
+        """Return the law of the noise by bin; ``count`` is the number of units of each bin with units."""
+        count = count or {}
         return {name: noise for name in sorted(count) for noise in self.of.noises(spend_nano, count[name]).values()}
-
-    def stated(self, spend_nano: int, count: int | Mapping[str, int]) -> float | dict[str, float]:
-        """Return the noise scale stated by a release: by bin for means, a single one for sums."""
-        if isinstance(count, int) or self.is_sum:
-            return self.scale(spend_nano, count if isinstance(count, int) else 1)
-        return {name: self.scale(spend_nano, number) for name, number in count.items()}
 
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the cell of one raw reading, or the substitute or None if it is invalid."""
@@ -200,12 +183,6 @@ class ByBins(UnitAccuracy):
         """Return the noise scale of a bin with ``number`` units, in the value's unit."""
         return self.of.scale(spend_nano, number)
 
-    def scales(self, spend_nano: int, cells: ReleasedCells) -> float | dict[str, float]:
-        """Return the noise scale in the form of a release: by bin for means, a single one for sums."""
-        if isinstance(self.of, UnitSum):
-            return self.of.scale(spend_nano)
-        return {name: self.of.scales(spend_nano, part) for name, part in self._parts(cells)}
-
     def still(self, _previous: ReleasedCells, _current: ReleasedCells, _spend_nano: int) -> bool:
         """Raise an error: no scheme with a sampling rate supports bins."""
         raise AssertionError("a statistic by local time has no sampling rate")
@@ -232,7 +209,7 @@ class ByBins(UnitAccuracy):
             cells += self.of.read(published[name], count[name]) if name in count else (0, 0)
         return ReleasedCells(tuple(cells))
 
-    def count(self, cells: ReleasedCells) -> Count:
+    def count(self, cells: ReleasedCells) -> dict[str, int]:
         """Return the number of units counted, by bin."""
         return {name: part[1] for name, part in self._parts(cells)}
 

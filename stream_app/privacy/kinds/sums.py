@@ -9,6 +9,7 @@ range and c = (lo + hi) // 2. Neighbours differ in one item of a step:
   of k - c by at most max(hi - c, c - lo), and their number by one.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
@@ -65,9 +66,9 @@ class _PublicNumber(OfItems):
         total = self.item.axis.noise(noise_of(self.item.sensitivity, spend_nano, intrusion_nano, looks))
         return {"": total.times(1 / self._parts(items))}
 
+    @abstractmethod
     def _parts(self, items: int) -> int:
         """Return the number by which a sum over ``items`` items is divided."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)

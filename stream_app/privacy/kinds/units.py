@@ -10,7 +10,7 @@ most w over all steps that contain such units, so together these steps lose at m
 The cells hold the total and n.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self, TypeAlias
 
@@ -26,8 +26,6 @@ from stream_app.privacy.values import NANO, LevelState, Raw, RawCells, ReleasedC
 
 UnitCell: TypeAlias = tuple[int, int]
 """A unit's start, in ms, and its cell."""
-Count: TypeAlias = int | dict[str, int]
-"""The number of units that a release counts, in total or by bin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +82,11 @@ class _Total(OfUnits):
         """Return the noise scale ``w * D * resolution / (e * n)`` in the value's unit."""
         return self.item.axis.width(self.sensitivity * NANO, spend_nano * number)
 
-    def scales(self, spend_nano: int, cells: ReleasedCells) -> float:
-        """Return the noise scale in the form that a release shows."""
-        return self.scale(spend_nano, cells[1])
-
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
         """Return whether the noise scale exceeds the distance between two means, each over its own number of units."""
         return still_means(self.sensitivity, previous, current, spend_nano)
 
-    def count(self, cells: ReleasedCells) -> Count:
+    def count(self, cells: ReleasedCells) -> int:
         """Return the number of units counted."""
         return cells[1]
 
@@ -105,15 +99,9 @@ class _Total(OfUnits):
         """Return the largest distance between the totals of neighbours, in the value's unit."""
         return self.item.axis.double(self.sensitivity)
 
-    def noises(self, spend_nano: int, count: int | Mapping[str, int] = 1) -> dict[str, Noise]:
-        """Return the law of the noise over ``count`` units; its only part is "", and none if ``count`` is by bin."""
-        if not isinstance(count, int):
-            return {}
+    def noises(self, spend_nano: int, count: int = 1) -> dict[str, Noise]:
+        """Return the law of the noise over ``count`` units; its only part is ""."""
         return {"": noise_of(self.sensitivity, spend_nano).times(self.of_a_cell(max(1, count)))}
-
-    def stated(self, spend_nano: int, count: int | Mapping[str, int]) -> float | dict[str, float]:
-        """Return the noise scale stated by a release over ``count`` units."""
-        return self.scale(spend_nano, count if isinstance(count, int) else 1)
 
     @property
     def identity(self) -> tuple[str, ...]:

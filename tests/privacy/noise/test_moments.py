@@ -3,6 +3,7 @@
 import itertools
 from fractions import Fraction
 from math import exp, hypot, sqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -150,7 +151,8 @@ def published(kind: Kind, cells: ReleasedCells) -> object:
 def test_draws_have_this_noise(name: str) -> None:
     """Real draws of every kind have the variance that is stated, and 95 of 100 lie within the half width."""
     for spend_nano in (400_000_000, 3_000_000_000):
-        noises = policy(name).kind.noises(spend_nano, 4)
+        kind: Any = policy(name).kind
+        noises = kind.noises(spend_nano, 4)
         errors = drawn(name, spend_nano)
         assert noises.keys() == errors.keys()
         for part, noise in noises.items():

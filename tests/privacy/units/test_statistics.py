@@ -138,7 +138,8 @@ def test_scales_are_those_of_the_contract() -> None:
         assert isinstance(found.kind, UnitStatistic)
         cells = tallied(found, NO_LANDMARKS, 0, units([1, 2, 1]))
         assert cells is not None
-        assert found.kind.scales(NANO // 2, ReleasedCells(tuple(cells))) == pytest.approx(meant, rel=1e-15)
+        count = found.kind.count(ReleasedCells(tuple(cells)))
+        assert found.kind.stated(NANO // 2, count) == pytest.approx(meant, rel=1e-15)
 
 
 ZONES = {"Europe/Athens": (2012, 2014), "America/New_York": (2020, 2023), "Asia/Kathmandu": (1985, 1987)}
