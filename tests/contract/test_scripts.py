@@ -151,7 +151,7 @@ async def _play(cluster: Cluster, script: list[Any], patience: float) -> None:
     await play.compare()
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(SCRIPTS)
 def test_scripts_in_memory(script: list[Any]) -> None:
     """After each step both are the same."""

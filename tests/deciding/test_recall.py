@@ -142,7 +142,7 @@ SCHEDULES = {"collected": collected.schedules(), "readings": readings.schedules(
 
 
 @pytest.mark.parametrize("memory", SCHEDULES)
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_recalled_memory_is_the_one_that_was_lost(memory: str, data: st.DataObject) -> None:
     """Value for value, after every record; and whatever follows comes out the same, to the byte."""
@@ -150,7 +150,7 @@ def test_recalled_memory_is_the_one_that_was_lost(memory: str, data: st.DataObje
 
 
 @pytest.mark.parametrize("memory", SCHEDULES)
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_recall_after_every_record(memory: str, data: st.DataObject) -> None:
     """At every place of a log; reading further back than needed changes nothing."""

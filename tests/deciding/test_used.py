@@ -8,7 +8,7 @@ from tests.audit.histories import History, histories
 from tests.used import literally_used, worst
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(histories())
 def test_what_was_used_follows_from_the_spends(history: History) -> None:
     """Of every level, scheme, registration, draw and version; it never passes what was promised."""

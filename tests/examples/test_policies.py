@@ -34,6 +34,6 @@ def test_each_statistic_is_there() -> None:
 @pytest.mark.parametrize("record", UNITS, ids=[one["series"] for one in UNITS])
 def test_units_hold(record: dict[str, object]) -> None:
     """With few runs: no bound passes what is declared."""
-    found = judged({name: record[name] for name in PARAMETERS}, 100)
+    found = judged({name: record[name] for name in PARAMETERS}, 40)
     assert found.results
     assert found.judgement is not Judgement.BROKEN

@@ -98,7 +98,7 @@ def guards(draw: st.DrawFn) -> tuple[int, int, int, int, bool]:
     st.lists(guards(), min_size=1, max_size=8),
     st.lists(st.integers(-1, 2), min_size=8, max_size=8),
 )
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_proposals_and_spends(
     scheme: Uniform | Adaptive | Skip | Balanced, many: list[tuple[int, int, int, int, bool]], more: list[int]
 ) -> None:

@@ -59,11 +59,11 @@ def test_nothing_that_is_right_is_broken(level: tuple[Any, Any], kind: str) -> N
     """With few runs the bounds are low; what counts is that they are below what is declared."""
     protection, scheme = level
     parameters = {"epsilon": 2.0, "protection": protection, "scheme": scheme, "value": KINDS[kind]}
-    found = held(parameters, 100)
+    found = held(parameters, 50)
     assert found.results
     assert found.judgement is not Judgement.BROKEN
     assert all(result.measured.shown <= result.declared for result in found.results)
-    assert all(result.measured.runs == 100 for result in found.results)
+    assert all(result.measured.runs == 50 for result in found.results)
 
 
 ABSENT: list[dict[str, Any]] = [{}, {"absent": "approximated"}, {"absent": 10}, {"absent": 2.5}]
@@ -77,7 +77,7 @@ AGGREGATES = ["last", "sum", "mean", "max"]
 def test_several_readings_a_step_hold(level: Any, aggregate: str, absent: dict[str, Any]) -> None:
     """In what they come to, and in whether there are any where that is hidden."""
     protection = {**level, "within": aggregate, "open_steps": 2, **absent}
-    found = held({"epsilon": 2.0, "protection": protection, "scheme": UNIFORM, "value": NUMBER}, 60)
+    found = held({"epsilon": 2.0, "protection": protection, "scheme": UNIFORM, "value": NUMBER}, 40)
     assert found.judgement is not Judgement.BROKEN
     assert all(result.measured.shown <= result.declared for result in found.results)
     hidden = [result for result in found.results if result.pair.endswith("without a reading")]
@@ -92,7 +92,7 @@ def test_collected_data_hold(neighbours: str, level: Any) -> None:
     parameters["collect"] = parameters["collect"] | {"neighbours": neighbours}
     if neighbours == "replace":
         parameters["collect"]["intrusion_nano"] = 10**9
-    found = held(parameters, 100)
+    found = held(parameters, 50)
     assert found.results
     assert found.judgement is not Judgement.BROKEN
 
@@ -118,7 +118,7 @@ def test_sums_means_and_choices_hold(level: Any, asked: tuple[Any, Any], neighbo
     collect = {"neighbours": neighbours, "open_steps": 2, **statistic}
     if neighbours == "replace" and statistic:
         collect["intrusion_nano"] = 10**9
-    found = held({"epsilon": 2.0, "scheme": scheme, "protection": level, "value": value, "collect": collect}, 60)
+    found = held({"epsilon": 2.0, "scheme": scheme, "protection": level, "value": value, "collect": collect}, 40)
     assert found.judgement is not Judgement.BROKEN
     assert all(result.measured.shown <= result.declared for result in found.results)
     assert any("a look" in result.pair for result in found.results) == ("intrusion_nano" in collect)

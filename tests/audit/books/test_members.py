@@ -14,7 +14,7 @@ from tests.audit.ways import audit, codes
 from tests.audit.written import KEY, Record, Written, renumber, seal, write
 
 POLICY = 'policy 1 {"epsilon": %s, "scheme": {"name": "uniform"}, "landmarks": [2000]}'
-MIXED = settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+MIXED = settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 
 
 def series(name: str, claim: int | None, epsilon: str = "1e-8", **parameters: object) -> Written:

@@ -52,7 +52,7 @@ def logs(draw: st.DrawFn) -> list[dict[str, object]]:
     return records
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(logs(), st.sampled_from((NANO, 3 * NANO, LIFETIME)))
 def test_what_the_worker_renews_holds(records: list[dict[str, object]], lifetime: int) -> None:
     """No finding, and no bound is missed that there was room for; each version counts once."""

@@ -56,7 +56,7 @@ WEAKER = schedules().map(lambda log: [record | {"weaker": True} for record in lo
 
 
 @pytest.mark.parametrize("logs", [gathered.schedules(), WEAKER], ids=["statistics", "readings"])
-@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_true_ledgers_hold(logs: st.SearchStrategy[list[dict[str, Any]]], data: st.DataObject) -> None:
     """Whatever is added up or chosen from, in whatever order; however many readings a step has, or none."""

@@ -65,7 +65,7 @@ def runs(draw: st.DrawFn, guard: type[Guard] = Guard) -> Run:
     return run
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(runs())
 def test_they_hold(run: Run) -> None:
     """No finding and no version that did not wait; the promise holds by literal sums over every window."""

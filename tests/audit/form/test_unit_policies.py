@@ -103,7 +103,7 @@ def test_every_member_of_units_with_every_odd_value(value: dict[str, Any]) -> No
     assert refused > 100
 
 
-@settings(max_examples=500)
+@settings(max_examples=250)
 @given(decimals(-12, 12), decimals(-1, 3), st.sampled_from((0.001, 0.3, 0.5, 1, 3)), decimals(-(2.0**32), 2.0**32))
 def test_edges(start: float, width: float, resolution: float, upper: float) -> None:
     """Edges ascend on the grid, or the policy is refused; and units lie within 2^31 grid points."""

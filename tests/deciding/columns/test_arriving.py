@@ -43,7 +43,7 @@ def figures_of(states: States, series: str) -> tuple[Any, ...]:
     scale=st.builds(Scale, st.sampled_from([1, 3_600_000]), late=st.booleans()),
     fewest=st.sampled_from([1, 1, 2, 3]),
 )
-@settings(max_examples=150)
+@settings(max_examples=75)
 def test_at_once_as_one_by_one(data: st.DataObject, scale: Scale, fewest: int) -> None:
     """Whatever kind, scheme, filter, level and history the series have, and whoever's policies they are."""
     context, _ = data.draw(contexts(scale))

@@ -87,7 +87,7 @@ def logs(draw: st.DrawFn) -> list[dict[str, Any] | bytes | None]:
     separator=st.sampled_from([None, None, "-"]),
     routed=st.booleans(),
 )
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_contributions_count_as_they_do_one_by_one(
     log: list[Any], cuts: list[int], wrong: set[int], separator: str | None, *, routed: bool
 ) -> None:

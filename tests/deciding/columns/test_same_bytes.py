@@ -237,7 +237,7 @@ def contexts(draw: st.DrawFn, scale: Scale) -> list[Context]:
     wrong=st.integers(0, 200),
     restart=st.sampled_from([0, 0, 1, 2]),
 )
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_together_and_one_by_one_give_the_same(
     data: st.DataObject, scale: Scale, cuts: list[int], fewest: int, cached: int, wrong: int, restart: int
 ) -> None:

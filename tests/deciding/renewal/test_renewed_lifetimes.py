@@ -192,7 +192,7 @@ class Life:
             self.reigns.append(Reign(parameters))
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=75, suppress_health_check=list(HealthCheck))
 @given(VERSIONS, MOVES, st.floats(0.1, 6.0))
 def test_each_bound_counts_once_and_no_life_is_passed(
     first: Version, moves: list[Event | Late | Version], lifetime: float

@@ -79,7 +79,7 @@ def records_of(log: Sequence[dict[str, Any]]) -> list[InputRecord]:
     epoch_ms=st.sampled_from((None, 30)),
     erases=st.integers(0, 5),
 )
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_any_cut_and_any_crash_give_the_same_bytes(
     log: list[dict[str, Any]], cuts: list[int], dies: set[int], epoch_ms: int | None, erases: int
 ) -> None:

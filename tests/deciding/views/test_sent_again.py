@@ -27,7 +27,7 @@ def kept(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @given(log=logs())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_what_is_sent_again_comes_to_the_same_bytes(log: list[dict[str, Any]]) -> None:
     """No release and no entry is lost or new: who refused a record that another took refuses it again."""
     sent, run = kept(log), run_of(*log)

@@ -28,7 +28,7 @@ def views_told(run: Run, of: Context) -> Views:
 
 
 @given(log=logs())
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_the_rejects_tell_which_views_were_refused(log: list[dict[str, Any]]) -> None:
     """So nobody rejects a view a second time."""
     run = run_of(*log, of=TIGHT)

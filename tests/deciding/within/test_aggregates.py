@@ -68,7 +68,7 @@ def test_the_draws_hold_what_they_are_about() -> None:
     assert len(steps) > 300
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=75, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(PROTECTIONS), st.integers(0, 10**6), st.data())
 def test_a_step_is_released_as_one_observation_is(level: dict[str, Any], seed: int, data: st.DataObject) -> None:
     """At any budget: under the same key, one observation of what its readings come to gives the same release.

@@ -94,7 +94,7 @@ def advance(past: Played, moves: list[tuple[str, str, int]]) -> None:
             released[series] = offset
 
 
-@settings(max_examples=200, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(MOVES, st.floats(0, 1))
 def test_open_steps_are_found_again(moves: list[tuple[str, str, int]], back: float) -> None:
     """Read from anywhere before the oldest watermark whose step is open, the rows are those of the run."""
@@ -126,7 +126,7 @@ def recover(past: Played, losses: Sequence[Loss], start: int) -> FoundSteps:
     return steps
 
 
-@settings(max_examples=200, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(MOVES, MOVES, st.floats(0, 1))
 @example(
     [("ward-1", "watermark", 0), ("ward-1", "watermark", 10)],
@@ -159,7 +159,7 @@ def onward(moves: list[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
     return [(series, kind, abs(ahead) if kind == "watermark" else ahead) for series, kind, ahead in moves]
 
 
-@settings(max_examples=120, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(MOVES, MOVES, MOVES, st.floats(0, 1), st.floats(0, 1))
 @example(
     [("ward-1", "watermark", 0)],

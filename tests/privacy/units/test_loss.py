@@ -14,8 +14,7 @@ WINDOWS = (1, 2, 3)
 SPARES = (0, 1, 2)
 
 
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("statistic", STATISTICS)
+@pytest.mark.parametrize(("statistic", "window"), combined([*STATISTICS], WINDOWS, every=3))
 def test_no_history_of_two_units_a_step_loses_more(statistic: str, window: int) -> None:
     """All choices of landmarks and of late ones, and of units with a reading; without spare some lose epsilon."""
     losses = [largest_loss(statistic, 2, window, spare, every_presence(2)) for spare in SPARES]
@@ -43,8 +42,7 @@ def test_no_history_of_four_units_a_step_loses_more(statistic: str, window: int,
     assert spare or found == 1
 
 
-@pytest.mark.parametrize("per_step", [2, 3, 4])
-@pytest.mark.parametrize("statistic", STATISTICS)
+@pytest.mark.parametrize(("statistic", "per_step"), combined([*STATISTICS], [2, 3, 4], every=3))
 def test_a_unit_more_loses_no_less(statistic: str, per_step: int) -> None:
     """How far histories lie apart grows with the units that have a reading, and falls with landmarks."""
     whole = (1 << per_step) - 1
