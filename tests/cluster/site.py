@@ -35,42 +35,42 @@ EVENTS = [observation("home-1", nth, 1.0) for nth in (1, 2, 3)]
 
 
 class Feed:
-    """Hands a partition what the events topic holds, as often as it is asked to begin anew somewhere."""
+    """A feed that delivers the content of the events topic to a partition, from any offset and as often as asked."""
 
     def __init__(self, cluster: MemoryCluster) -> None:
-        """Hand on nothing yet."""
+        """Begin without an owner."""
         self._cluster = cluster
         self.owner: Partitions | None = None
         self.acked = 0
         self.ours = True
 
     async def start(self, partition: int, offset: int) -> None:
-        """Begin at an offset."""
+        """Deliver everything from an offset on."""
         await self.seek(partition, offset)
 
     async def seek(self, partition: int, offset: int) -> None:
-        """Hand on all from there, in one go."""
+        """Deliver everything from an offset on, in a single delivery."""
         found = self._cluster.log(NAMES.events, partition).visible(offset, 1 << 30, "read_committed")
         records = [InputRecord(NAMES.events, partition, one.offset, one.timestamp, one.key, one.value) for one in found]
         if records and self.owner is not None:
             self.owner.put(partition, Delivery(Records.of(records), records[0].offset, records[-1].offset + 1), self)
 
     def ack(self) -> None:
-        """Count what was acknowledged."""
+        """Count an acknowledgement."""
         self.acked += 1
 
     def pause(self, partition: int) -> None:
-        """Do nothing: all was handed on."""
+        """Do nothing: everything was already delivered."""
 
     def resume(self, partition: int) -> None:
         """Do nothing."""
 
     async def earliest(self, partition: int) -> int:
-        """Return the first offset kept."""
+        """Return the first offset that the log still has."""
         return self._cluster.log(NAMES.events, partition).first
 
     async def owns(self, partition: int, offset: int) -> bool:  # noqa: ARG002 (as the protocol says)
-        """Tell what the test says."""
+        """Return what the test has set."""
         return self.ours
 
     def keep(self, partition: int, offset: int) -> None:
@@ -93,7 +93,7 @@ class Site:
         self.views: tuple[DefaultPolicy, ...] = ()
 
     def worker(self, name: str, limits: Limits | None = None, **more: Any) -> tuple[Partitions, Feed]:
-        """Return partitions of a worker that owns none yet; ``more``: parts, such as the cluster as it sees it."""
+        """Return the partitions of a worker that owns none yet; ``more`` replaces parts, such as its brokers."""
         given: dict[str, Any] = {"partitions": 1, "key_file": self.key, "prefix": "life", "application": "life"}
         given |= more.pop("settings", {})
         feed = Feed(self.cluster)
@@ -106,20 +106,20 @@ class Site:
         return feed.owner, feed
 
     async def started(self, name: str, **more: Any) -> tuple[Partitions, Feed]:
-        """Return the partitions of a worker that is given the partition, once it decides or has stopped."""
+        """Assign the partition to a worker, and return the worker's partitions once it works or has stopped."""
         partitions, feed = self.worker(name, **more)
         await partitions.assign([0], 1)
         await until(lambda: bool(partitions.working or partitions.stopped))
         return partitions, feed
 
     async def working(self, name: str, **more: Any) -> tuple[Partitions, Feed]:
-        """Return the partitions of a worker that owns the partition and decides it."""
+        """Assign the partition to a worker, and return the worker's partitions; fail if the partition stopped."""
         partitions, feed = await self.started(name, **more)
         assert (partitions.working, partitions.stopped) == ([0], {})
         return partitions, feed
 
     async def stops(self, name: str, reason: StopReason, **more: Any) -> None:
-        """Check that a worker that is given the partition and its input stops for this reason, and writes nothing."""
+        """Check that a worker to which the partition is assigned stops for this reason and writes nothing."""
         partitions, feed = await self.started(name, **more)
         before = self.outputs()
         await feed.seek(0, 0)
@@ -128,7 +128,7 @@ class Site:
         await partitions.close()
 
     async def goes_on(self, name: str, *batches: Sequence[Record], **more: Any) -> None:
-        """Let a worker decide what is there, and then these records in batches, one after the other, and end."""
+        """Let a worker decide the waiting input, then each of these batches, and then close it."""
         partitions, feed = await self.started(name, **more)
         for records in ((), *batches):
             begin = self.sent
@@ -137,6 +137,11 @@ class Site:
             await until(lambda: self.decided() == self.sent or bool(partitions.stopped))
         assert partitions.stopped == {}
         await partitions.close()
+
+    def grow(self, partitions: int) -> None:
+        """Increase the number of partitions of all topics."""
+        for name in NAMES:
+            self.cluster.grow(name, partitions)
 
     async def recover(self, accepted: AcceptedLosses | None = None, limits: Limits | None = None) -> RebuiltPartition:
         """Run `recover`."""
@@ -153,11 +158,11 @@ class Site:
 
     @property
     def sent(self) -> int:
-        """How much was appended to the input."""
+        """The number of records appended to the input."""
         return self.cluster.log(NAMES.events, 0).end
 
     async def send(self, feed: Feed, count: int = 3) -> None:
-        """Append events and hand them on."""
+        """Append events and deliver them."""
         begin = self.sent
         self.append(*(observation("home-1", begin + nth, 1.0) for nth in range(1, count + 1)))
         await feed.seek(0, begin)
@@ -178,7 +183,7 @@ class Site:
         return self.cluster.records(topic, 0)
 
     def outputs(self) -> list[list[Any]]:
-        """Return what ledger, releases and rejects hold, committed; no claim."""
+        """Return the committed records of the ledger, the releases and the rejects, without claims."""
         found = [self.committed(topic) for topic in (NAMES.ledger, NAMES.releases, NAMES.rejects)]
         return [[(one.key, one.value, one.headers) for one in records if one.key != b""] for records in found]
 
@@ -188,23 +193,23 @@ class Site:
         return [json.loads(value) for value in found if value is not None]
 
     def lose_last(self, topic: str) -> None:
-        """Let a log end before its last committed record."""
+        """Truncate a log before its last committed record."""
         self.cluster.log(topic, 0).lose_tail(self.committed(topic)[-1].offset)
 
     def lose_rows(self, next_offset: int) -> None:
-        """Let the changelog end with the partition row that goes on at ``next_offset``."""
+        """Truncate the changelog after the partition row whose next offset is ``next_offset``."""
         rows = [one for one in self.committed(NAMES.changelog) if one.key == PARTITION_KEY]
         last = next(one.offset for one in rows if json.loads(one.value)["next_offset"] == next_offset)
         self.cluster.log(NAMES.changelog, 0).lose_tail(last + 2)
 
     def lose_outputs(self, topic: str, *inputs: int) -> None:
-        """Lose the records of a log that these inputs led to; later ones stay."""
+        """Delete the records that these inputs led to from a log, and keep later ones."""
         for record in self.committed(topic):
             if record.key != b"" and int(dict(record.headers)["input"]) in inputs:
                 self.cluster.log(topic, 0).lose_within(record.offset, record.offset + 1)
 
     def decided(self) -> int:
-        """Return how far the last committed row says that the input was decided."""
+        """Return the next input offset according to the last committed row, or -1 without a row."""
         rows = self.rows()
         return int(rows[-1]["next_offset"]) if rows else -1
 
@@ -213,11 +218,11 @@ class Site:
         await until(lambda: self.decided() == self.sent)
 
     def holds_commits(self, of: str = "") -> tuple[asyncio.Event, asyncio.Event]:
-        """Hold up commits of workers of such names; return what tells of one, and what lets them go on."""
+        """Block commits of workers with such names; return an event that a commit sets, and one that ends the block."""
         committing, ended = asyncio.Event(), asyncio.Event()
 
         async def at(point: str, client: str) -> None:
-            """Hold the commit up."""
+            """Block a commit."""
             await asyncio.sleep(0)
             if point == "commit" and client.startswith(of):
                 committing.set()
@@ -228,7 +233,7 @@ class Site:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds."""
+    """Wait until a condition holds."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         while not holds():  # noqa: ASYNC110 (no event tells it)
             await asyncio.sleep(0.01)

@@ -43,8 +43,7 @@ async def test_a_group_that_has_decided_is_never_begun_anew(site: Site, expired:
 async def test_a_new_partition_of_grown_topics_begins_nothing(site: Site) -> None:
     """Series that the new count assigns to it have spent elsewhere: they would have their whole budget again."""
     await site.goes_on("a", EVENTS)
-    for name in NAMES:
-        site.cluster.grow(name, 2)
+    site.grow(2)
     partitions, _ = site.worker("b", settings={"partitions": 2})
     await partitions.assign([0, 1], 1)
     await until(lambda: len(partitions.stopped) == 2)
@@ -56,16 +55,14 @@ async def test_a_new_partition_of_grown_topics_begins_nothing(site: Site) -> Non
 async def test_another_number_of_partitions_goes_on_with_nothing(site: Site, cluster: int, configured: int) -> None:
     """Series would be assigned to other partitions, where they would have their whole budget again."""
     await site.goes_on("a", EVENTS)
-    for name in NAMES:
-        if cluster > 1:
-            site.cluster.grow(name, cluster)
+    if cluster > 1:
+        site.grow(cluster)
     await site.stops("b", "partition-count", settings={"partitions": configured})
 
 
 async def test_another_separator_begins_nothing_once_budget_was_spent(site: Site) -> None:
     """It assigns series to other partitions, even to a partition that never worked, where they would spend again."""
-    for name in NAMES:
-        site.cluster.grow(name, 2)
+    site.grow(2)
     first, second = (dict[str, Any](settings={"partitions": 2, "member_separator": one}) for one in "/:")
     await site.goes_on("a", **second)
     await site.goes_on("a", EVENTS, **first)  # nothing was spent under the other one
