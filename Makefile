@@ -21,6 +21,8 @@ demo: $(DEMO)  ## Run the whole system on a local Kafka with real data
 # What one process of a run compiled, no other one compiles again, whatever the caller's environment says of it.
 quick test long: export PYTHONDONTWRITEBYTECODE :=
 quick test long: export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
+# Every process that imports numpy would start a thread of linear algebra for each core: half of what the import costs.
+quick test long: export OPENBLAS_NUM_THREADS := 1
 
 # A file stays in one process. Tests with a broker wait for much of their time: more processes than small machines have cores.
 PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder

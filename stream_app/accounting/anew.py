@@ -41,7 +41,7 @@ def _lasting(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def united(spans: list[Any], protection: Mapping[str, Any], begin_ms: int) -> list[Any]:
-    """Return the landmarks from ``begin_ms`` on in the shortest form of a record, with each step listed once.
+    """Return the landmarks from ``begin_ms`` onward in a record's shortest form, with each step listed once.
 
     Under a protection with units, the landmarks are units.
     """
@@ -53,7 +53,7 @@ def united(spans: list[Any], protection: Mapping[str, Any], begin_ms: int) -> li
 
 
 def adoptable(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters without any substitute that hides nothing, because a policy with one is not adopted."""
+    """Return the parameters, omitting a substitute that hides nothing: a policy that has one is not adopted."""
     value = parameters["value"]
     if "invalid" in value:
         try:

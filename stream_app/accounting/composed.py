@@ -118,7 +118,7 @@ def parallel_members(losses: Mapping[str, float], member_of: Mapping[str, str]) 
 def discounted_exponentially(epsilons: Sequence[float], rate: float) -> float:
     """Return the sum of ``exp(-rate age) epsilon``, an estimate (Farokhi 2020).
 
-    The age is how many timestamps an epsilon lies before the last one.
+    The age is the number of timestamps by which an epsilon precedes the last one.
     """
     checked(epsilons)
     _check_rate(rate)
@@ -128,7 +128,7 @@ def discounted_exponentially(epsilons: Sequence[float], rate: float) -> float:
 def discounted_hyperbolically(epsilons: Sequence[float], rate: float) -> float:
     """Return the sum of ``epsilon / (1 + rate age)``, an estimate (Farokhi 2020).
 
-    The age is how many timestamps an epsilon lies before the last one.
+    The age is the number of timestamps by which an epsilon precedes the last one.
     """
     checked(epsilons)
     _check_rate(rate)
@@ -155,7 +155,7 @@ def correlated(loss: TemporalLoss, epsilons: Sequence[float], last: int, count: 
 
 
 def _largest(losses: Mapping[str, float]) -> tuple[str | None, float]:
-    """Return the name with the largest loss (the first if several tie) and that loss; without losses, None and 0."""
+    """Return the name with the largest loss (the first if several tie) and that loss, or None and 0 without losses."""
     name = max(sorted(losses), key=losses.__getitem__, default=None)
     return name, 0.0 if name is None else losses[name]
 

@@ -5,8 +5,8 @@ losses of periods add up. Aborted entries count like the others, because anyone 
 them, and a worker is bound by them. Two things would break the sum, and the new workers must refuse both: processing a
 step again, and registering a landmark for a step that the old ledger processed. So each series first gets a *fence*: a
 version that withholds a single step of one millisecond, at the end of the last processed step. It costs nothing. The
-version before the fence, under which nothing is processed, sets the total that all later versions may use. Each version
-is harmless even if no other version is accepted.
+version before the fence sets the total that all later versions may use; nothing is processed under it. Each version is
+harmless even if no other version is accepted.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from stream_app.privacy.parameters import LARGEST_VERSION
 
 
 class LeftError(Exception):
-    """A ledger that does not show how much epsilon was spent; the message says where."""
+    """A ledger that does not show how much epsilon was spent; the message names the place."""
 
 
 class _None(Exception):  # noqa: N818 - a branch, no error
@@ -30,14 +30,14 @@ class _None(Exception):  # noqa: N818 - a branch, no error
 
 
 class _ByHand(_None):
-    """The series may get records, but they cannot be derived here."""
+    """A series that may get records, although they cannot be derived here."""
 
 
 class Remains:
     """Computes the remaining budgets from the lines of a ledger in log order.
 
     The lines include committed, aborted and copied entries. ``lifetime_nano`` is the total that a series may ever use;
-    None means the series' first epsilon.
+    None stands for the first epsilon of the series.
     """
 
     def __init__(self, lifetime_nano: int | None) -> None:
@@ -57,7 +57,7 @@ class Remains:
             self._found.setdefault(entry.series, _SeriesSums(self._lifetime)).take(entry)
 
     def left(self) -> Iterator[RemainingBudget]:
-        """Yield the limits of people, then the remaining budget of each series in order of appearance."""
+        """Yield people's limits, then the remaining budget of each series in order of appearance."""
         series = [one.what_is_left(name) for name, one in self._found.items() if one.cap_nano is None]
         claims = {name: one.claim_nano for name, one in self._found.items()}
         caps = {chain: one.cap_nano for chain, one in self._found.items() if one.cap_nano is not None}
@@ -136,13 +136,13 @@ class _SeriesSums:
 
     @property
     def _unit(self) -> int:
-        """The length of a unit; 0 if there are no units."""
+        """The length of a unit, or 0 if there are no units."""
         unit: int = self._protection.get("unit") or 0
         return unit
 
     @property
     def _window(self) -> int:
-        """The number of steps or units in a window; 0 if there are no windows."""
+        """The number of steps or units in a window, or 0 if there are no windows."""
         window: int = self._protection.get("window") or 1
         return window if window > 1 or self._level == "w-event" else 0
 
@@ -223,7 +223,7 @@ class _SeriesSums:
         return [bound for bound in self._rules.get("renew") or [] if bound > decided_ms]
 
     def _refill(self, left: int, begin: int) -> None:
-        """Raise `_ByHand` if a series without budget can continue after its next bound or in its windows."""
+        """Raise `_ByHand` if a series with no budget left can continue after its next bound or in its windows."""
         if left > 0 and self._bounds:
             raise _ByHand(f"its budget is exhausted until {self._bounds[0]}, when it is renewed")
         spare = self._budget - self._landmarks
@@ -234,7 +234,7 @@ class _SeriesSums:
             raise _ByHand(f"{left_each}: the series may continue with this budget at level w-event")
 
     def _protected(self, begin: int, end: int) -> Record:
-        """Return the protection from ``begin`` on; raises `_None` and `_ByHand`."""
+        """Return the protection from ``begin`` onward; raises `_None` and `_ByHand`."""
         protection = dict(self._protection)
         if self._level == "landmark":
             protection["landmarks"] = anew.united(protection.get("landmarks", []), protection, begin)

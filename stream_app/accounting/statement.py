@@ -142,7 +142,7 @@ def _composed_part(statement: Statement) -> Section:
 
 
 NEAR: Final = 3.0
-"""Largest ratio, between the sum over all steps and the largest estimate, at which the sum is still drawn.
+"""Largest ratio of the sum over all steps to the largest estimate at which the sum is still drawn.
 
 A larger sum is only given as a number.
 """

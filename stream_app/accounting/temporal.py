@@ -14,7 +14,7 @@ MOST_STEPS: Final = 200_000
 
 
 class SpentSteps(NamedTuple):
-    """The epsilon of each step from the first processed one to the last; 0 for steps without a noised release."""
+    """The epsilon of each step from the first processed one to the last, with 0 for steps without a noised release."""
 
     series: str
     times_ms: range  # starts of the steps

@@ -18,12 +18,12 @@ FEWEST: Final = 10
 def chosen_by_noise(measured: Iterable[MeasuredRelease]) -> str:
     """Return a series whose numbers are too close together or too far out for their noise, or "".
 
-    Whatever the true values within the range are, the range and the scale determine the probability that a measurement
-    with Laplace noise falls outside ``[a, b]``. Let a and b be the smallest and the largest of n measurements. Then the
-    probability that none of the n falls outside ``[a, b]`` is at most some p. For rows that nobody selected, p is below
-    q with a probability of at most ``n q^(1 - 1/n) - (n - 1) q``: below 1e-7 for `FEWEST` and q = 1e-9, and less for
-    more rows. The same applies to ``[a, inf)`` and to the other side: the smallest of n measurements has ``p <= q``
-    with a probability of at most q.
+    For any true values within the range, the range and the scale determine the probability that a measurement with
+    Laplace noise falls outside ``[a, b]``. Let a and b be the smallest and the largest of n measurements. Then the
+    probability that none of the n falls outside ``[a, b]`` is at most some p. For rows that nobody selected, the
+    probability that p is below q is at most ``n q^(1 - 1/n) - (n - 1) q``: below 1e-7 for `FEWEST` and q = 1e-9, and
+    less for more rows. The same applies to ``[a, inf)`` and to the other side: for the smallest of n measurements, the
+    probability of ``p <= q`` is at most q.
     """
     by_series: dict[str, list[tuple[float, float, Number]]] = {}
     for release, policy in measured:

@@ -1,4 +1,4 @@
-"""Means of measurements with standard errors and 95 % intervals, overall or by window; unit totals.
+"""Means of measurements with standard errors and 95 % intervals, overall or by window, and unit totals.
 
 Only measurements are averaged: estimates are biased, and repeated values are not measurements. A mean is the mean of
 the true values, each clamped to its policy's range, at the steps that were perturbed. Releases cannot show how well
@@ -47,8 +47,8 @@ def means(measured: Iterable[MeasuredRelease], by: Callable[[Release], Key]) -> 
     """Return the means by part of each group with measurements, in the order in which groups first appear.
 
     The part of a single number is ""; the parts of a category are its shares. For a mean over a hidden number of
-    contributors, the sums and the numbers are added up before one is divided by the other. The result is under "", and
-    the means of the sums and numbers are under "sum" and "count".
+    contributors, the sums and the numbers are added up first, and then the total of the sums is divided by that of the
+    numbers. The result is under "", and the means of the sums and numbers are under "sum" and "count".
     """
     groups: dict[Key, list[MeasuredRelease]] = {}
     for found in measured:
@@ -58,7 +58,7 @@ def means(measured: Iterable[MeasuredRelease], by: Callable[[Release], Key]) -> 
 
 
 def mean(measured: Iterable[MeasuredRelease]) -> dict[str, Figure]:
-    """Return the means of all measurements by part, as in `means`; empty if there are no measurements."""
+    """Return the means of all measurements by part, as in `means`; the result is empty without measurements."""
     return means(measured, lambda _: None).get(None, {})
 
 
@@ -104,7 +104,7 @@ def _wilson(hits: int, steps: int) -> tuple[float, float]:
 
 
 def _bounded(variance: float, spreads: Sequence[float]) -> float:
-    """Return a distance from 0 within which at least 95 of 100 sums of bounded noise with these spreads lie.
+    """Return a distance from 0 that covers at least 95 of 100 sums of bounded noise with these spreads.
 
     It is the smaller of Hoeffding's bound (1963, theorem 2) and Bernstein's. Each side gets half of the remaining
     chance.
@@ -125,7 +125,7 @@ def _figures(group: list[MeasuredRelease]) -> dict[str, Figure]:
 
 
 def _reach(noises: list[Noise]) -> float:
-    """Return a distance from 0 within which 95 of 100 means of noise lie, even after adding it to other noise.
+    """Return a distance from 0 that covers 95 of 100 means of noise, even after adding it to other noise.
 
     The noise may be added with any factor.
     """
@@ -146,7 +146,7 @@ def _centre(group: list[MeasuredRelease]) -> float | None:
 
 
 def _ratio(total: Figure, number: Figure, centre: float, reaches: Mapping[str, float]) -> Figure:
-    """Return the centre plus a sum over a number, with Fieller's interval (1954), which may be unbounded.
+    """Return the centre plus a sum divided by a number, with Fieller's interval (1954), which may be unbounded.
 
     A mean m is in the interval if sum - m * number is within its own interval around 0. In Fieller's case the noise is
     normal and adds up by squares. Here the reaches of sum and number add up in the same way, and also cover heavier
@@ -206,7 +206,7 @@ class MeanDifference(NamedTuple):
 
     @classmethod
     def of(cls, before: WeightedTotal, after: WeightedTotal) -> "MeanDifference":
-        """Return the difference of the means of two totals over different steps."""
+        """Return the difference between the means of two totals over different steps."""
         one, other = before.noise, after.noise
         if is_exact(one.rates) and is_exact(other.rates):
             factors = one.grid / before.weight, other.grid / after.weight

@@ -14,7 +14,7 @@ from stream_app.privacy.policy import Policy, stored_policy_of
 from stream_app.privacy.protection import LandmarkLevel
 
 STEP: Final = b'"entry":"release"'
-"""Bytes found in every step entry (which has no policy) and in no other entry: texts escape their quotes."""
+"""Bytes found in every step entry (which has no policy) and in no other entry, because texts escape quotes."""
 
 
 class Policies:
@@ -26,7 +26,7 @@ class Policies:
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], Policy] = {}
         self._exposed: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
-        """Starts and ends of the steps that each announced look exposes, in milliseconds, both ascending."""
+        """Starts and ends of the steps that each announced look exposes, in milliseconds and in ascending order."""
 
     def entry(self, entry: Mapping[str, Any]) -> None:
         """Process an entry; raises `PolicyError` or KeyError for an entry that cannot occur in a ledger."""

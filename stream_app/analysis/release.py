@@ -23,7 +23,7 @@ class Quantity(NamedTuple):
 
 DECISIONS: Final = frozenset({"perturbed", "approximated", "withheld"})
 WEIGHED: Final = frozenset({"mean", "share"})
-"""Statistics that count once per unit of a step in a mean over steps; a sum or a histogram counts once."""
+"""Statistics that a mean over steps counts once per unit of a step; it counts a sum or a histogram once."""
 CATEGORY: Final = "category"  # the part of a category or a choice, if it needs a name
 
 
@@ -119,10 +119,10 @@ class Release:
     def quantities(self, policy: Policy | None = None) -> dict[str, Quantity]:
         """Return the numbers of the measurement with their noise, by part; a single number's part is "".
 
-        Categories become unbiased shares of 0 or 1 by category; positions are in degrees. The noise comes from the
-        policy, or else from the release. The result is empty for a choice, and if neither gives the noise; a category
-        needs the policy. For counters that start with noise, the policy alone is not enough: the announced looks must
-        be known. Raises `ValueError` if the measurement's kind differs from that of the policy's values.
+        Each category gets an unbiased share, whose true value is 0 or 1; positions are in degrees. The noise comes from
+        the policy, or else from the release. The result is empty for a choice, and if neither gives the noise; a
+        category needs the policy. For counters that start with noise, the policy alone is not enough: the announced
+        looks must be known. Raises `ValueError` if the measurement's kind differs from that of the policy's values.
         """
         if self.measurement is None:
             return {}
@@ -168,7 +168,7 @@ _MOST: Final = 1e150
 
 @lru_cache(maxsize=4096)
 def _scale(kind: Kind, epsilon_nano: int, items: int) -> float | dict[str, float]:
-    """Return the scale that a release states; for a mean, over ``items`` items."""
+    """Return the scale that a release states; a mean's is that for ``items`` items."""
     return kind.scale(epsilon_nano, items) if isinstance(kind, Mean) else kind.scale(epsilon_nano)
 
 
@@ -202,7 +202,7 @@ def _is_published(value: object) -> bool:
 
 
 def parts_of(value: object) -> dict[str, float]:
-    """Return the numbers of a published value by part: "" for one number, none for a category or choice.
+    """Return the numbers of a published value by part: "" for one number; a category or choice has no parts.
 
     Bins of a histogram over edges are "0", "1" and so on.
     """

@@ -27,8 +27,9 @@ FIGURES: Final = ("value", "measurement", *NOISE, "scale", "count")  # members w
 def row_of(release: Release, policy: Policy | None) -> dict[str, Any]:
     """Return a release as columns; times are aware datetimes in UTC.
 
-    ``low`` and ``high`` are the 95 % interval of the one true value, clamped to its range, from the measurement alone.
-    The noise columns need the policy and are omitted without it. A category and a choice have no noise columns.
+    ``low`` and ``high`` are the 95 % interval of the one true value (clamped to its range), computed from the
+    measurement alone. The noise columns need the policy and are omitted without it. A category and a choice have no
+    noise columns.
     """
     row: dict[str, Any] = {
         "series": release.series,
@@ -56,7 +57,7 @@ def row_of(release: Release, policy: Policy | None) -> dict[str, Any]:
 
 
 def noises_in(row: Mapping[str, Any], measurement: object) -> dict[str, Noise] | None:
-    """Return the noise of a measurement by part, as written by `row_of`; None if a column is missing.
+    """Return the noise of a measurement by part, as written by `row_of`, or None if a column is missing.
 
     Raises:
         ValueError: for figures that no measurement can have, such as an interval around another number.
@@ -82,7 +83,7 @@ def column(member: str, part: str) -> str:
 
 
 def columns_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the columns of some rows: the usual ones first, then by member, with parts in order."""
+    """Return the columns of some rows: the usual ones first, then the others by member, with parts in order."""
     names = dict.fromkeys(name for row in rows for name in row)
     heads = [*FIRST, *FIGURES, "epsilon", "source"]
     places = {name: nth for nth, name in enumerate(dict.fromkeys(heads))}

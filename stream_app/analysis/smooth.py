@@ -69,7 +69,7 @@ class SmoothedCourse(NamedTuple):
 
 
 def smooth(releases: Sequence[Release], policy: Policy) -> list[dict[str, SmoothedValue]]:
-    """Return the smoothed value of each release, by the parts of measurements; {} if nothing is known.
+    """Return the smoothed value of each release, by the parts of measurements, or {} if nothing is known.
 
     Releases without a measurement have one too. All releases belong to one series, are sorted by time, and have
     policies of one kind and step. A category's parts are its categories.
@@ -90,7 +90,7 @@ def takes_smoothing(kind: Kind) -> bool:
 
 
 def models(kind: Kind) -> list[tuple[str, Model]]:
-    """Return the model of each part of a kind, in its measurements' unit; empty if the kind has no models."""
+    """Return the model of each part of a kind, in its measurements' unit; the list is empty if there are no models."""
     match kind:
         case Number():
             return [("", _of_number(kind))]
@@ -118,7 +118,7 @@ def _of_position(kind: Location, degrees_a_metre: float) -> tuple[float, ...]:
 
 
 def smoothed(measured: Sequence[Quantity | None], gaps: Sequence[float], model: Model) -> list[SmoothedValue]:
-    """Return the smoothed course of one part; empty if there is neither a prior nor a measurement.
+    """Return the smoothed course of one part, or an empty one if there is neither a prior nor a measurement.
 
     ``gaps`` are the numbers of steps from each processed step to the next. The models are averaged by their evidence,
     so the band also covers the uncertainty about the drift.
@@ -146,8 +146,8 @@ def smoothed(measured: Sequence[Quantity | None], gaps: Sequence[float], model: 
 def _half(deviation: float, noise: Noise) -> float:
     """Return the half width of a band of whole numbers, whose noise has heavier tails than normal noise.
 
-    The share of the step's own noise in the error's variance is the weight of its measurement. The noise adds to the
-    error's relative fourth cumulant its own, times the square of that weight.
+    The share of the step's own noise in the error's variance is the weight of its measurement. The noise adds its own
+    relative fourth cumulant, times the square of that weight, to that of the error.
     """
     share = min(1.0, deviation**2 / noise.variance)
     return half_width(deviation**2, noise.fourth * share**4) + noise.grid / 2

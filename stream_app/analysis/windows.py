@@ -39,7 +39,7 @@ def window(length_ms: int, first_ms: int) -> Callable[[Release], int]:
 
 
 def is_landmark(release: Release, policy: Policy) -> bool | None:
-    """Return whether a release belongs to a landmark of its policy; None if that is not public.
+    """Return whether a release belongs to a landmark of its policy, or None if that is not public.
 
     At level `user`, each step is a landmark. Landmarks that have yet to get their dummies are secret; the ledger's
     policy has the landmarks in force.

@@ -206,7 +206,7 @@ class Auditor:
     def _tell(
         self, entry: ReleaseEntry, terms: Terms | None, source_ms: int | None, books: Books | None = None
     ) -> None:
-        """Pass on a release entry that has a place in a chain, to be compared with its release."""
+        """Pass on a release entry that has a place in a chain so that it is compared with its release."""
         if self._pairing is not None:
             left_out = NO_LANDMARKS if books is None or books.terms.units is None else books.landmarks
             self._tally.add(*self._pairing.entry(CoveredEntry(entry, terms, source_ms, left_out)))

@@ -1,4 +1,4 @@
-"""The hash chain of one series: each entry names its own hash and that of the entry before it.
+"""The hash chain of one series: each entry contains its own hash and the hash of the previous entry.
 
 The digests of the latest entries distinguish a repeated entry from a conflicting one. In a longer run of repeats (a
 batch that was written twice), the links distinguish them: if a known entry names the hash of an entry, that entry is

@@ -101,7 +101,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - see above
     written: WrittenTexts,
     tell: Tell | None = None,
 ) -> int:
-    """Advance series over their expected entries from `lines[place]` on; return the index of the first other line.
+    """Advance series over their expected entries from `lines[place]`; return the index of the first other line.
 
     That line needs the full check, and it has not changed any state. `known` maps the prefix of a series' entries to
     the series.

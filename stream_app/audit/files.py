@@ -43,7 +43,7 @@ class LineReader:
 
     @property
     def share(self) -> float:
-        """The part of the file read so far, from 0 to 1; 2 after its end, so that this file never lags behind."""
+        """The part of the file read so far, from 0 to 1, or 2 after its end, so that this file never lags behind."""
         return 2.0 if self.ended else self.read / self._size
 
     def turn(self) -> None:

@@ -1,7 +1,8 @@
 """The report of an audit: findings with their code, series and sequence; remarks; and noise keys.
 
-Remarks name policy versions that protect less, do not wait for a window or miss a renewal. They are not findings,
-because the ledger is still valid: old ledgers contain such versions without a mark, and a new key may be intended.
+Remarks name policy versions that protect less, do not wait for a window or miss a renewal. Remarks and key changes are
+not findings, because the ledger is still valid: old ledgers contain such versions without a mark, and a new key may be
+intended.
 """
 
 from collections.abc import Callable
@@ -13,7 +14,7 @@ MOST_BROKEN: Final = 200_000  # up to this number, violated guarantees come afte
 _Overspent = Literal["theorem", "lifetime", "claim", "member-cap", "cap-raised"]
 """More was spent than the limit of a series or a person allows, or such a limit was raised."""
 _Again = Literal["step-order", "conflicting-duplicate", "fork", "signed-twice"]
-"""A step was published again, later or in another entry or chain, and the sums do not count it."""
+"""A step was published again (later, or in another entry or chain), and the sums do not count the repetition."""
 _Beside = Literal["view-landmarks", "view-protection"]
 """A view spent on something that its base protects differently, so its sums do not match the base's."""
 _OfRecord = Literal["malformed-entry", "unknown-entry", "unknown-terms", "unlisted"]
@@ -187,7 +188,7 @@ REMARKS: Final[dict[RemarkCode, str]] = {
 
 
 class Remark(NamedTuple):
-    """Something that an auditor should know although it is not a fault."""
+    """Something that an auditor should know about, although it is not a fault."""
 
     code: RemarkCode
     series: str

@@ -1,7 +1,7 @@
 """Compares releases with the entries that cover them while both are read.
 
 In each series, both arrive in the order of steps, so a record has no partner if its step is before the first one
-waiting on the other side. Memory grows with the distance that one side is read ahead of the other.
+waiting on the other side. Memory grows with how far one side is read ahead of the other.
 """
 
 from array import array

@@ -15,7 +15,10 @@ MOST_TERMS: Final = 1_000  # policies whose terms are kept for later series
 
 
 class Rules:
-    """State shared by all series: what they need and have used. Most share the terms of a few policies."""
+    """State shared by all series: what they need and have used.
+
+    Most series share the terms of a few policies.
+    """
 
     def __init__(self, lifetime_nano: int | None, remark: Callable[[Remark], None] | None = None) -> None:
         self.lifetime_nano = lifetime_nano

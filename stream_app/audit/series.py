@@ -52,7 +52,7 @@ class Series:
     ready: Books | None = None  # the books, if the next entry may take the fast path (fastpath.py)
 
     def settle(self) -> None:
-        """Decide whether the next entry may take the fast path; called after each fully checked entry."""
+        """Decide, after each fully checked entry, whether the next entry may take the fast path."""
         books, self.ready = self.books, None
         if books is None:
             return
@@ -265,7 +265,7 @@ class Series:
     def _in_force(
         self, entry: ReleaseEntry | DummiesEntry | LandmarksEntry | IntrusionEntry | CloseEntry, findings: Findings
     ) -> Books | None:
-        """Return the books of the policy an entry names; None, usually with a finding, if it is not in force."""
+        """Return the books of the policy an entry names, or None, usually with a finding, if it is not in force."""
         if entry.policy == self.version:
             return self.books
         if not self.version:

@@ -27,7 +27,7 @@ Waiting = set[tuple[str, int]]  # (series, timestamp in ms) of entries and relea
 
 
 class TopicError(LookupError):
-    """A topic is missing, or its start was deleted; the message names the topic and the remedy."""
+    """A topic that is missing or whose start was deleted; the message names the topic and the remedy."""
 
 
 async def read_topics(
@@ -59,10 +59,10 @@ async def follow_topics(
     """Feed the topics to `auditor` until `stop`, then up to their ends; return what `read_topics` returns.
 
     `seen` is called after each turn with the number of offsets read and the total. The auditor reports each finding at
-    once (`live`). Its memory grows with the number of series, a few kilobytes each, and, if heads are followed, by 40
-    bytes for each entry that no head covers yet. It never grows with the length of the ledger. A worker commits an
-    entry and its release together and signs what it has committed, so heads are read to their end before the ledger.
-    Raises the same errors as `read_topics`.
+    once (`live`). Its memory grows by a few kilobytes per series and, if heads are followed, by 40 bytes for each entry
+    that no head covers yet. It never grows with the length of the ledger. A worker commits an entry and its release
+    together and signs what it has committed, so heads are read to their end before the ledger. Raises the same errors
+    as `read_topics`.
     """
     feeds = {topics.ledger: auditor.entries, topics.releases: auditor.releases}
     async with AsyncExitStack() as stack:

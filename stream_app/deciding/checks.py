@@ -64,7 +64,7 @@ class Check(NamedTuple):
 
 
 def refusal(context: Context, row: SeriesRow | None, found: EventRecord, record: InputRecord) -> Reason | None:
-    """Return why a record is refused: the reason of the first check that refuses it, or None.
+    """Return why a record is refused: the reason of the first check that refuses it, or None if none does.
 
     A check whose ``recalled`` is False does not refuse records of open steps.
     """

@@ -28,7 +28,7 @@ _SPARE: Final = 64
 
 
 class LostCountersError(Exception):
-    """A row says that a step is open, but its counters or readings are not in memory.
+    """A step that is open according to its row, but whose counters or readings are not in memory.
 
     ``series`` and ``step`` identify the step.
     """
@@ -221,7 +221,7 @@ class Collection:
         return sum(isinstance(step, Readings) for steps in self._series.values() for step in steps.values())
 
     def floor(self) -> int | None:
-        """Return the offset of the oldest record that opened a still open step, or None if no step is open.
+        """Return the offset of the oldest record that opened a still-open step, or None if no step is open.
 
         Restoring this memory requires reading the input again from that offset, so no later input is acknowledged.
         """

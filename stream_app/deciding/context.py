@@ -110,7 +110,7 @@ class Context:
         return found
 
     def base_of(self, series: str) -> str | None:
-        """Return the series that has a configured view with the id ``series``, or None."""
+        """Return the series with a configured view whose id is ``series``, or None if there is none."""
         if not self.views or self.limits.member_separator is None:
             return None
         base, separator, _ = series.rpartition(self.limits.member_separator)
@@ -119,7 +119,7 @@ class Context:
         return base
 
     def is_view(self, row: SeriesRow | None, series: str) -> bool:
-        """Return whether an id is a view's, according to its row if it has one, otherwise the configuration."""
+        """Return whether an id belongs to a view, according to its row or, if it has none, to the configuration."""
         return row.view if row is not None else self.base_of(series) is not None
 
     def of_views(self, row: SeriesRow | None, series: str) -> bool:

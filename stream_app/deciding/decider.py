@@ -1,4 +1,4 @@
-"""Processes records one by one, in order, each with the rows that earlier records changed. Pure."""
+"""Pure processing of records one by one, in order, each with the rows that earlier records changed."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Persons and their names, rows and reservations; one budget bounds all series of a person.
+"""Persons, their names, rows and reservations, and the one budget that bounds all series of a person.
 
 A person (or household) owns several series. A person's name is the part of a series id before the first separator, or
 the whole id if it has none. The limit is stored in a separate chain, named person + separator; no series may have that
@@ -44,7 +44,7 @@ class Member(NamedTuple):
 
     @property
     def exceeding(self) -> bool:
-        """Whether the person's series reserve more than the limit, or there are too many of them."""
+        """Whether the person's series reserve more than the limit or are too many."""
         return self.series > MOST_SERIES or (self.cap_nano is not None and self.claimed_nano > self.cap_nano)
 
     def with_claim(self, claim_nano: int) -> "Member":
@@ -63,7 +63,7 @@ def no_member(_chain: str) -> None:
 
 
 def load_member(get: Callable[[bytes], bytes | None], chain: str) -> Member | None:
-    """Return the stored person whose chain has this name, or None; ``get`` reads the state table."""
+    """Return the stored person whose chain has this name, or None if there is none; ``get`` reads the state table."""
     stored = get(b"m" + chain.encode())
     return None if stored is None else stored_member(stored, chain)
 
@@ -87,7 +87,7 @@ def member_of(series: str, separator: str | None) -> str:
 
 
 def misnamed(series: str, separator: str) -> Reason | None:
-    """Return why an id cannot be the id of a person's series, or None."""
+    """Return why an id cannot be the id of a person's series, or None if it can."""
     if series.startswith(separator) or series.endswith(separator):
         return "malformed"
     too_long = separator not in series and len(series.encode()) >= wire.LARGEST_SERIES_BYTES

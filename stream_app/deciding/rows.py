@@ -102,7 +102,7 @@ def dump(row: SeriesRow, before: SeriesRow | None, shared: set[str]) -> list[tup
 
 
 def load(get: Callable[[bytes], bytes | None], series: str, defaults: dict[str, Policy]) -> SeriesRow | None:
-    """Return the stored row of ``series``, or None; ``get`` reads the state table.
+    """Return the stored row of ``series``, or None if there is none; ``get`` reads the state table.
 
     ``defaults`` caches the default policies already read, by digest; new ones are added to it.
     """
@@ -113,7 +113,7 @@ def load(get: Callable[[bytes], bytes | None], series: str, defaults: dict[str, 
 def load_read(
     get: Callable[[bytes], bytes | None], series: str, stored: bytes, defaults: dict[str, Policy]
 ) -> SeriesRow:
-    """Return the row of ``series`` from stored bytes that were already read; otherwise like `load`."""
+    """Return the row of ``series`` like `load`, but from stored bytes that were already read."""
     found = layout.read(stored)
     if found.default:
         policy = default_policy(get, found.default, defaults)

@@ -1,4 +1,4 @@
-"""The used share of the guaranteed epsilon, from a ledger's entries, for the worst version of any series."""
+"""The share of the guaranteed epsilon used by the worst version of any series, computed from a ledger's entries."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -44,7 +44,7 @@ class MostUsed:
 
     @property
     def found(self) -> UsedBudget | None:
-        """The version with the largest used share; None if no series had a policy."""
+        """The version with the largest used share, or None if no series had a policy."""
         worst = self._over
         for series in self._versions:
             worst = self._worst(worst, series)
@@ -63,6 +63,6 @@ class MostUsed:
 
     @property
     def sentence(self) -> str:
-        """The result as a sentence; empty if no series had a policy."""
+        """The result as a sentence, or "" if no series had a policy."""
         found = self.found
         return "" if found is None else found.sentence(self.series, versions=self.policies > self.series)

@@ -58,7 +58,7 @@ class Correlation:
 
 
 def correlation_of(document: object) -> Correlation:
-    """Parse a correlation from ``backward`` and ``forward`` (null: none); raises `CorrelationError`."""
+    """Parse a correlation from ``backward`` and ``forward``, null meaning none; raises `CorrelationError`."""
     if not isinstance(document, Mapping) or not document.keys() >= {"backward", "forward"}:
         raise CorrelationError('must be an object with "backward" and "forward", each a matrix or null')
     found: dict[str, TransitionMatrix | None] = {}
@@ -76,12 +76,12 @@ class Strength(NamedTuple):
     distance: float
     """Largest total variation distance between the distributions of two states.
 
-    0 means independence; 1 means that two are disjoint.
+    0 means independence; 1 means that two of them are disjoint.
     """
     most_carried: float | None
-    """The limit of the loss function: the most that one step carries over from any loss; None if unlimited."""
+    """The limit of the loss function, the most that one step carries over from any loss, or None if unlimited."""
     unbounded_from: float | None
-    """The constant epsilon from which the loss grows forever (0: for any epsilon above 0); None if it never does."""
+    """The constant epsilon from which the loss grows forever (0: any epsilon above 0), or None if it never does."""
     carried_of_one: float  # carried on by one step of a loss of 1
 
     @classmethod

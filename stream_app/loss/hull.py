@@ -4,8 +4,8 @@ For rows q and d and a set of columns, let ``D`` be the sum of d over the set, `
 From a loss alpha, a step carries on ``log1p(max S / (D + w))``, both in epsilon, with ``w = 1 / expm1(alpha)`` (Cao et
 al. 2017, theorem 4, rearranged). The fraction is the slope of the line from (-w, 0) to (D, S), so only the corners of
 the hull matter. For a direction (a, b), the best columns of a pair are those with ``b (q - d) > a d``, so the farthest
-point of every pair is a plain sum. The hull is found corner by corner: the direction across two known corners either
-has a farther point, which is a new corner between them, or none. A pair's distance is a convex function of the
+point of every pair is a plain sum. The hull is found corner by corner: in the direction across two known corners, there
+is either a farther point, which is a new corner between them, or none. A pair's distance is a convex function of the
 direction, so most pairs are soon known to lie inside.
 
 Carrying S instead of Q keeps full relative precision when rows are nearly equal.
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 _CHUNK_ENTRIES = 1 << 16  # 8-byte entries processed at a time: half a mebibyte, which fits a core's cache
 _ROUNDING = 2.0**-50
-"""Relative distance within which a farther point is not a corner, because the sums are no more exact."""
+"""Relative distance within which a farther point is not a corner, because the sums are not exact enough."""
 
 _Floats = NDArray[np.float64]
 _Rows = NDArray[np.intp]
@@ -44,7 +44,7 @@ class _Span(NamedTuple):
 
 
 def hull_of(rows: _Floats) -> tuple[Vertex, ...]:
-    """Return the corners, from the largest gain to the smallest base; none if all rows are equal."""
+    """Return the corners, from the largest gain to the smallest base, or no corners if all rows are equal."""
     if (rows == rows[0]).all():
         return ()
     q, d = np.divmod(np.arange(len(rows) ** 2), len(rows))
@@ -111,7 +111,7 @@ def _distances(rows: _Floats, pairs: tuple[_Rows, _Rows], direction: tuple[float
 
 
 def _farthest(rows: _Floats, pairs: tuple[_Rows, _Rows], direction: tuple[float, float], distance: _Floats) -> Vertex:
-    """Return the point of all pairs that is farthest in a direction; among several, the one with the smallest base."""
+    """Return the farthest point of all pairs in a direction; in a tie, the one with the smallest base."""
     a, b = direction
     best = np.flatnonzero(distance == distance.max())
     q, d = rows[pairs[0][best]], rows[pairs[1][best]]
@@ -122,7 +122,7 @@ def _farthest(rows: _Floats, pairs: tuple[_Rows, _Rows], direction: tuple[float,
 
 
 def _steepest(rows: _Floats) -> Vertex:
-    """Return the point with the largest S / D, or if some have D = 0, the one of these with the largest S."""
+    """Return the point with the largest S / D or, if some have D = 0, the one of these with the largest S."""
     # Entry (i, j): the sum of row i over the columns in which row j is 0.
     alone = rows @ (rows == 0).T
     i, j = np.unravel_index(int(np.argmax(alone)), alone.shape)

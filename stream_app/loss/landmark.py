@@ -103,7 +103,7 @@ def shared_ways(envelope: Envelope, stretch: Stretch) -> list[Way]:
 
 
 def _before(base: float, gain: float, loss: float) -> float:
-    """Return the loss that a vertex carries on as ``loss``; infinity if none is large enough."""
+    """Return the loss that a vertex carries on as ``loss``, or infinity if no loss is large enough."""
     if loss <= 0:
         return 0.0
     x = expm1(min(loss, LARGE))

@@ -1,4 +1,4 @@
-"""Epsilons that keep temporal loss below a bound: what a publisher can spend, known before any data.
+"""Epsilons that keep temporal loss below a bound: what a publisher can spend, known before there is any data.
 
 Cao et al. 2017, section V. Their two algorithms search for the same equilibrium, which the suprema give directly.
 
@@ -47,13 +47,13 @@ def _fixed_point(vertex: Vertex, epsilon: float) -> float | None:
 
 
 class PlanError(ValueError):
-    """The bound is not finite and above 0, or there is not even one timestamp."""
+    """A bound that is not finite and above 0, or a plan without even one timestamp."""
 
 
 def constant_epsilon(adversary: Adversary, bound: float) -> float:
     """Return the largest epsilon that every timestamp may spend forever while the loss stays within bound.
 
-    The result is 0 if there is none, for example if each value is known from the one before.
+    The result is 0 if there is none, for example if each value is known from the previous one.
 
     Guarantee: supremum of backward + supremum of forward - epsilon <= bound (Cao et al. 2017, algorithm 2).
     """

@@ -12,7 +12,7 @@ from stream_app.loss.envelope import INDEPENDENT, Envelope
 
 
 class EpsilonError(ValueError):
-    """An epsilon is not a valid budget; ``index`` counts from 0."""
+    """An epsilon that is not a valid budget; ``index`` counts from 0."""
 
     def __init__(self, index: int, found: float, most: float) -> None:
         self.index = index

@@ -264,7 +264,7 @@ def disguise(
 def register(
     policy: Policy, state: State, spans_ms: Iterable[int | Interval]
 ) -> StateChange[LandmarksEntry] | Rejection:
-    """Register landmarks late: either all of them or none.
+    """Register late landmarks, either all of them or none.
 
     The guarantee holds for every pair of series that are neighbours under the resulting set. A step already processed
     is charged the largest regular cost, which is at least its own. A unit of such a step is charged its part of that

@@ -48,7 +48,7 @@ Spend = tuple[int, int]
 
 
 class WindowLevel(NamedTuple):
-    """Any ``steps`` consecutive steps; with ``landmarks``, the landmarks as well.
+    """Any ``steps`` consecutive steps and, with ``landmarks``, the landmarks as well.
 
     ``charge_nano`` is e1, the cost of each event's private dissimilarity, or 0 without one. ``sensitivity`` is D, the
     most by which neighbours' distances from a release differ, in cells. ``spendable_nano`` is P = E - w*e1.
@@ -87,7 +87,7 @@ class Window(NamedTuple):
 
     @property
     def published(self) -> Spend | None:
-        """Return the last published regular step and its cost, or None."""
+        """Return the last published regular step and its cost, or None without one."""
         return self.last or (self.spends[-1] if self.spends else None)
 
     def closed(self, spent_end_ms: int, reach_ms: int) -> "Window":
@@ -110,7 +110,7 @@ class Window(NamedTuple):
         """Return the window of a stored version of single steps, corrected for old rows.
 
         Its last release is at ``source_ms`` (-1: none). Old rows of such versions, which did not wait, still contain
-        the opening time of the version before. None of them had units.
+        the opening time of the previous version. None of them had units.
         """
         if self.whole:
             return self

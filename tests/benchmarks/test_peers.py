@@ -31,8 +31,8 @@ asyncio.run(loop.serve(Settings.load(Path(sys.argv[1])), lambda: wrong))
 """
 
 
-LONG = {"quix", "stock", "streams"}
-"""Programs of others, which are fetched, compiled or slow: in `make long`."""
+LONG = {"plain", "quix", "stock", "streams"}
+"""In `make long`: programs of others, which are fetched, compiled or slow, and a second loop of our own."""
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 PAGE_BYTES = 4_096
-PART_BYTES = 2**24
 
 
 def memory_of(process: int) -> bytes:
@@ -34,7 +33,7 @@ def memory_of(process: int) -> bytes:
 
 
 def held_in(memory: bytes, secrets: Iterable[bytes]) -> set[bytes]:
-    """Return those of many secrets, each of four bytes at least, that lie in memory, in one pass over it."""
+    """Return those of many secrets, each of four bytes at least, that lie in memory, in two passes over it."""
     by_head: dict[int, list[bytes]] = {}
     for secret in secrets:
         by_head.setdefault(int.from_bytes(secret[:4], "little"), []).append(secret)
@@ -42,14 +41,12 @@ def held_in(memory: bytes, secrets: Iterable[bytes]) -> set[bytes]:
     begins = np.zeros(2**16, np.bool_)
     begins[heads & 0xFFFF] = True
     found = set[bytes]()
-    cells = np.frombuffer(memory, np.uint8)
-    for start in range(0, len(cells) - 3, PART_BYTES):
-        part = cells[start : start + PART_BYTES + 3].astype(np.uint32)
-        pairs = part[:-3] | part[1:-2] << 8
-        at = np.flatnonzero(begins[pairs])
-        quads = pairs[at] | part[at + 2] << 16 | part[at + 3] << 24
+    for shift in (0, 1):  # secrets that begin at even places, and at odd ones
+        pairs = np.frombuffer(memory, np.uint16, (len(memory) - shift) // 2, shift)
+        at = np.flatnonzero(begins[pairs[:-1]])
+        quads = pairs[at] | pairs[at + 1].astype(np.uint32) << 16
         likely = np.isin(quads, heads)
-        for place, quad in zip((at[likely] + start).tolist(), quads[likely].tolist(), strict=True):
+        for place, quad in zip((at[likely] * 2 + shift).tolist(), quads[likely].tolist(), strict=True):
             found.update(secret for secret in by_head[quad] if memory.startswith(secret, place))
     return found
 

@@ -1,4 +1,4 @@
-"""Answers from the books of all series at the end of the ledger; only the most important if there are many.
+"""Answers from the books of all series at the end of the ledger; if there are many, only the most important.
 
 A paragraph is handed to a person without explanation, so it says no more than the books can show.
 """
@@ -84,7 +84,7 @@ def for_the_person(
 
 
 def later(epsilon_nano: int, known: promise.Circumstances, parameters: Parameters) -> str:
-    """Return a sentence on later versions; "" if they cannot add to what this and earlier versions may cost."""
+    """Return a sentence on later versions, or "" if they cannot add to what this and earlier versions may cost."""
     bound_nano = known.lifetime_nano or known.first_nano
     if bound_nano is None or (known.lifetime_nano is not None and bound_nano <= epsilon_nano):
         return ""
@@ -97,7 +97,7 @@ def later(epsilon_nano: int, known: promise.Circumstances, parameters: Parameter
 
 
 def _chance(epsilon_nano: int) -> str:
-    """Return a sentence on how likely a 10 % guess can become, rounded up; "" if that is nearly certain."""
+    """Return a sentence on how likely a 10 % guess can become, rounded up, or "" if that is nearly certain."""
     if epsilon_nano > promise.LARGEST_FACTOR:
         return ""
     likely = ceil(1000 * most_likely(PRIOR, epsilon_nano)) / 10
@@ -139,7 +139,7 @@ class Person(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """The answers other than the verdict; texts may contain any name in the ledger, and are escaped."""
+    """The answers other than the verdict; their texts are escaped and may contain any name in the ledger."""
 
     promises: tuple[tuple[str, int], ...]  # guarantees in words and how many series have each now, most first
     further: int  # guarantees that are not listed
@@ -193,7 +193,7 @@ def answers_of(followed: Iterable[Series], members: Members, lifetime_nano: int 
 
 
 def for_a_person(series: Series, members: Members, lifetime_nano: int | None) -> str:
-    """Return the text for the person the series belongs to; "" if this audit does not know the terms."""
+    """Return the text for the person the series belongs to, or "" if this audit does not know the terms."""
     if series.books is None:
         return ""
     known = circumstances(series, members, lifetime_nano)
@@ -233,7 +233,7 @@ def _standing(series: Series) -> VersionStanding:
 
 
 def _before(series: Series, together_nano: int) -> str:
-    """Return a sentence on the loss if accounts also differ under earlier versions; "" if these published nothing."""
+    """Return a sentence on the loss if accounts also differ under earlier versions, or "" if they published nothing."""
     closed_nano, books = series.guarantee.closed_nano, series.books
     if not closed_nano or books is None:
         return ""

@@ -1,10 +1,10 @@
 """The guarantee of one series, computed only from its spends, without any figure that the ledger states.
 
-Within a period, for every step t, the spends on the landmarks and t together are at most epsilon. Over all periods,
+Within a period, for every step t, the spends on the landmarks and on t are together at most epsilon. Over all periods,
 their totals are at most the series' reservation, if its first entry states one, and at most the lifetime bound. A step
-that becomes a landmark after it was processed counts at the largest spend of any regular step so far. This is at least
-the step's own spend, and it makes remembering every step unnecessary. So the sums are upper bounds: if they stay within
-a bound, so do the exact sums. They equal the exact sums if no landmark was registered late.
+that becomes a landmark after it was processed counts with the largest spend of any regular step so far. This is at
+least the step's own spend, and it removes the need to remember every step. So the sums are upper bounds: if they stay
+within a bound, so do the exact sums. They equal the exact sums if no landmark was registered late.
 
 If any w consecutive steps are protected together, three parts are together at most epsilon: the spends on the
 landmarks, those on the other steps of any window, and w times the cost of a private dissimilarity. No window contains
@@ -54,20 +54,20 @@ class Guarantee:
         return self._theorem()
 
     def lose(self, window_nano: int, epsilon_nano: int) -> str:
-        """Count a regular release and the window it ends; return a sentence on a violation, or ""."""
+        """Count a regular release and the window it ends; return a sentence on a violation, otherwise ""."""
         self.peak_nano = max(self.peak_nano, window_nano)
         self.single_nano = max(self.single_nano, epsilon_nano)
         return self._theorem("a window")
 
     def hasten(self, opens_ms: int) -> str:
-        """Return a sentence on a release that spends before `opens_ms`; "" if a violation was reported before."""
+        """Return a sentence on a release that spends before `opens_ms`, or "" if a violation was reported before."""
         if self.broken:
             return ""
         self.broken = True
         return f"spends before {opens_ms}: until then, windows contain steps on which an earlier version spent"
 
     def register(self, passed: int, window: int = 1) -> str:
-        """Count `passed` processed steps as landmarks from now on; return a sentence on a violation, or "".
+        """Count `passed` processed steps as landmarks from now on; return a sentence on a violation, otherwise "".
 
         If they are units, `window` of them together lose what their step spent; the result is rounded up.
         """
@@ -75,7 +75,7 @@ class Guarantee:
         return self._theorem()
 
     def begin(self, budget_nano: int, lifetime_nano: int | None) -> str:
-        """Begin a period; return a sentence if it violates a bound over all periods, or "".
+        """Begin a period; return a sentence if it violates a bound over all periods, otherwise "".
 
         The series' reservation and the lifetime bound both apply. Without either, the first policy's epsilon is the
         bound, so later versions share the rest of it.
@@ -134,7 +134,7 @@ class SeriesLoss(NamedTuple):
 
     @property
     def left_nano(self) -> int:
-        """The epsilon still available in the current period; 0 if the period is overspent."""
+        """The epsilon still available in the current period, or 0 if the period is overspent."""
         return max(0, self.budget_nano - self.landmark_nano - self.peak_nano)
 
     @property

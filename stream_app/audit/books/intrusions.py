@@ -26,7 +26,7 @@ class IntrusionCounts(NamedTuple):
 
 @dataclass(slots=True)
 class ExposedSteps:
-    """The exposed steps of one series, period by period; changed in place."""
+    """The exposed steps of one series by period, updated in place."""
 
     announced: int = 0
     closed_nano: int = 0  # of earlier periods

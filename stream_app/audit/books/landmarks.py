@@ -13,7 +13,7 @@ Interval = tuple[int, int]  # step numbers [start, end)
 
 
 class Stretch(NamedTuple):
-    """Steps [start, end) that are either all landmarks or all regular, so one lookup serves them all."""
+    """Steps [start, end) that are either all landmarks or all regular, so a single lookup is enough for all of them."""
 
     start: int
     end: int

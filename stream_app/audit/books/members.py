@@ -6,8 +6,8 @@ chain, whose name is the person plus the *separator*, the character that ends th
 chains reveal the separator; a ledger without them guarantees nothing about persons and needs no separator.
 
 Reservations are never returned and a limit never rises. So if the reservations are within the limit at the end, they
-always were. It does not matter how the chains of one or of several partitions were mixed: each series is counted when
-it arrives, and compared with the lowest limit so far. The check relies on no order between chains.
+always were. The way in which the chains of one or of several partitions were interleaved does not matter: each series
+is counted when it arrives, and compared with the lowest limit so far. The check relies on no order between chains.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Member:
 
 
 class MembersRead(NamedTuple):
-    """The reservations and limits that an audit read; `fullest` has reserved the largest share of their limit."""
+    """The reservations and limits that an audit read; `fullest` has the largest share of their limit reserved."""
 
     separator: str | None  # None if no person's chain shows it
     claims: int  # that reserve
@@ -93,7 +93,7 @@ class Members:
         return []
 
     def beside(self, series: str, *, collects: bool) -> list[Fault]:
-        """Return the faults of a version that collects data, or of a series' first version that does not collect any.
+        """Return the faults of a version that collects data, or of a series' first version if it does not collect any.
 
         Collected series reserve nothing, so a person's data in them would be published outside all reservations.
         """

@@ -37,7 +37,7 @@ from stream_app.audit.form.entry import (
 Findings = list[Finding]
 PADDING: Final = "padding"  # method of drawing dummies for free
 MOST_STEPS: Final = {"optimal": 16, "heuristic": 16_384, "partitioned": 16_384, PADDING: 65_536}
-"""Maximum number of steps in a range to draw from, by method."""
+"""Maximum number of steps in the range of a draw, by method."""
 
 
 @dataclass(slots=True)
@@ -97,7 +97,7 @@ class Books:
         return due if due >= self.terms.least_nano else 0
 
     def bound(self, start_ms: int) -> int | None:
-        """Return a renewal bound at or before `start_ms` and after the last processed step, or None.
+        """Return a renewal bound at or before `start_ms` and after the last processed step, if there is one, else None.
 
         Bounds are checked between two processed steps of the version; `until_ms` is updated.
         """
@@ -132,7 +132,7 @@ class Books:
 
     @property
     def next_step(self) -> int:
-        """The number of the step after the last processed one; 0 before the first."""
+        """The number of the step after the last processed one, or 0 before the first step."""
         return 0 if self.last_step is None else self.last_step + 1
 
     @property
@@ -241,7 +241,7 @@ def _charge(books: Books, entry: LandmarksEntry, passed: int) -> int:
 
 
 def account_dummies(books: Books, entry: DummiesEntry) -> Findings:
-    """Check and apply an entry which says that the landmarks of its policy were drawn.
+    """Check and apply an entry that says that the landmarks of its policy were drawn.
 
     The ledger does not determine the cost of the draw; the figures after the entry must include the stated cost.
     """
@@ -288,7 +288,7 @@ def _figures(findings: Findings, entry: ReleaseEntry | LandmarksEntry, spent: in
 
 
 def agree(findings: Findings, code: Code, entry: Entry, reason: str = "", **due: int) -> None:
-    """Add a finding for each figure of an entry that differs from ``due``, with the reason for the due figure."""
+    """Add a finding for each figure of an entry that differs from ``due``, giving the reason for the due figure."""
     for member, expected in due.items():
         found = getattr(entry, member)
         if found != expected:

@@ -3,7 +3,7 @@
 See docs/policies.md, "Weaker versions". Two histories that differ on the landmarks of a version and within one of its
 windows can be distinguished by at most epsilon. A later version that no longer covers some of these histories withdraws
 that guarantee for the future. If there are units, landmarks and windows consist of units. Times are in ms. The new
-version begins at the end of the last processed step, rounded up to the start of one of its own steps.
+version begins at the end of the last processed step, rounded up to the next start of one of its own steps.
 """
 
 from collections.abc import Iterable, Mapping
@@ -77,7 +77,7 @@ def renews(before: Books, terms: Terms, end_ms: int) -> bool:
 
 
 def waiting(left: EarlierSpends, before: Books, terms: Terms) -> tuple[EarlierSpends, int]:
-    """Return the spends up to `before` that limit later windows, and the time from which `terms` may spend (in ms).
+    """Return the spends up to `before` that limit later windows, and the time (in ms) from which `terms` may spend.
 
     Without units in either version, no window of one version contains spends of the other. If either has units, windows
     of both versions must fit between their spends, and a step counts as a unit. Equal windows of equal units on one
@@ -93,7 +93,7 @@ def waiting(left: EarlierSpends, before: Books, terms: Terms) -> tuple[EarlierSp
 
 
 def _spent_until(left: EarlierSpends, before: Books) -> int:
-    """Return the end of the last step that cost, or may have cost, epsilon; 0 if there is none."""
+    """Return the end of the last step that cost, or may have cost, epsilon, or 0 if there is no such step."""
     if before.window is not None:
         return before.window.leave(EarlierSpends()).end_ms
     if before.source_ms is not None:
@@ -117,7 +117,7 @@ def _earlier_spends(left: EarlierSpends, before: Books, terms: Terms) -> Earlier
 
 
 def _begin(terms: Terms, end_ms: int) -> int:
-    """Return the start of a version's first possible step after `end_ms`; 0 if nothing was processed."""
+    """Return the start of a version's first possible step after `end_ms`, or 0 if nothing was processed."""
     return terms.steps.start(terms.steps.covering(end_ms, end_ms)[1]) if end_ms else 0
 
 

@@ -149,7 +149,7 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
 def with_epsilon(known: Terms, parameters: Mapping[str, Any]) -> Terms:
     """Return the terms as `read_terms` would, for parameters that differ from `known` only in epsilon.
 
-    Only the parts that depend on epsilon are read again, or everything if the policy has windows.
+    Only the parts that depend on epsilon are read again; if the policy has windows, everything is.
     """
     epsilon = parameters.get("epsilon")
     if known.frame is not None or not PARAMETERS["epsilon"].fits(epsilon):
@@ -230,7 +230,7 @@ def _of_units(value: Mapping[str, Any]) -> Fraction:
 
 
 def _reach(parameters: Mapping[str, Any]) -> int:
-    """Return how far a number or an addend may move between neighbours, in grid points."""
+    """Return how far a number or a summand may move between neighbours, in grid points."""
     collect, value = parameters.get("collect"), parameters["value"]
     if collect is None:
         return cells_of(value)

@@ -1,4 +1,4 @@
-"""Statistics of units: grids of steps and units, a step's allowed spend, cost of late units, and bins.
+"""Statistics of units: grids of steps and units, the spend allowed for a step, the cost of late units, and bins.
 
 Let any w consecutive units be protected together, and let E be the budget, S the spend on landmarks and R the remaining
 spare. A step may spend `E - S` if R is 0, else `w * ((E - S) // (w + R))`. A neighbour that differs in `a` units of the
@@ -26,11 +26,11 @@ class Grid(NamedTuple):
     length_ms: int
 
     def number(self, at_ms: int) -> int:
-        """Return the number of the span that contains a moment; negative before the origin."""
+        """Return the number of the span that contains a moment; it is negative before the origin."""
         return (at_ms - self.origin_ms) // self.length_ms
 
     def start(self, index: int) -> int:
-        """Return the start of a span as in records: 1970 if the span begins earlier."""
+        """Return the start of a span as records state it: 1970 if the span begins earlier."""
         return max(0, self.origin_ms + index * self.length_ms)
 
     def covering(self, start_ms: int, end_ms: int) -> tuple[int, int]:
@@ -61,7 +61,7 @@ class Units(NamedTuple):
         return self.per_step - landmarks.count_before(first + self.per_step) + landmarks.count_before(first)
 
     def bins(self, start_ms: int, landmarks: LandmarkSet) -> Mapping[str, int]:
-        """Return how many units of a step, without landmarks, are in each bin of local time."""
+        """Return how many units of a step, excluding landmarks, are in each bin of local time."""
         first = self.grid.number(start_ms)
         if landmarks.count_before(first + self.per_step) == landmarks.count_before(first):
             return _bins(self, start_ms)
@@ -103,7 +103,7 @@ def units_of(protection: Mapping[str, Any], value: Mapping[str, Any]) -> Units |
 def unit_share(budget: int, window: int) -> Share:
     """Return the share of steps with units, under any scheme that allows them.
 
-    Landmarks have no release of their own. The result is cached by budget and window.
+    Landmarks do not get their own releases. The result is cached by budget and window.
     """
 
     def share(spent: int, _peak: int, left: int, landmark: bool) -> int:  # noqa: FBT001 - one of four plain numbers

@@ -1,11 +1,11 @@
 """The windows of a version that protects w consecutive steps: shares of regular steps, losses of windows.
 
 Let A be what the landmarks leave of the budget: E - S - R*a (see share.py), or E - w*e1 at level w-event. Here e1 is
-the cost of a private dissimilarity, E // 2w, or 0 if dissimilarities are released. A regular step may spend what the
-last w - 1 steps left of A; landmarks among them are counted elsewhere. BD proposes half of the rest. BA proposes u = A
-// w for each step since the last regular publication, after that publication has been paid back: if k units were spent
-on step l, the steps up to l + k - 1 pay them back by publishing nothing. The other schemes propose u. Each event also
-costs e1, published or not.
+the cost of a private dissimilarity, E // 2w, or 0 if dissimilarities are released. A regular step may spend the part of
+A that the last w - 1 steps left; landmarks among them are counted elsewhere. BD proposes half of that part. BA proposes
+u = A // w for each step since the last regular publication, after that publication has been paid back: if k units were
+spent on step l, the steps up to l + k - 1 pay them back by publishing nothing. The other schemes propose u. Each event
+also costs e1, published or not.
 
 A version waits while windows, its own or those of an earlier version, contain steps that an earlier version spent on.
 Steps of versions differ in length, so the spends that matter to the next version are stored in milliseconds.
@@ -32,7 +32,7 @@ class Reach(NamedTuple):
 
 
 class EarlierSpends(NamedTuple):
-    """The last spend of all versions so far, which no later window may contain; zeros if it is unknown."""
+    """The last spend of all versions so far, which no later window may contain, or zeros if it is unknown."""
 
     end_ms: int = 0  # of the last step with a spend
     reach_ms: int = 0  # end of the last window of earlier versions around a step with a spend
@@ -62,7 +62,7 @@ class Frame(NamedTuple):
 
 @dataclass(slots=True)
 class Window:
-    """The regular spends of one period that are still in a window; changed in place."""
+    """The regular spends of one period that are still in a window, updated in place."""
 
     frame: Frame
     spends: deque[tuple[int, int]] = field(default_factory=deque)  # (step, nano-epsilon) pairs, ascending by step

@@ -30,9 +30,9 @@ times as many texts is kept.
 Follow = tuple[int, bool, str, int, int, "Figures"]
 """The result of combining some figures with the text of the next entry's figures.
 
-It contains the number of landmarks at or after the step (before the entry), and whether the step is one; the text is
-valid only with these two. The decision, the step's share and spend in nano-epsilon, and the figures after it follow. It
-is a plain tuple, because one is created for each text.
+It contains the number of landmarks at or after the step (before the entry), and whether the step is a landmark; the
+text is valid only with these two. Then come the decision, the step's share and spend in nano-epsilon, and the figures
+after the step. It is a plain tuple, because one is created for each text.
 """
 
 
@@ -123,7 +123,7 @@ class WrittenTexts:
         return found
 
     def _ask(self) -> None:
-        """Decide from the reuse of kept texts whether to keep more of them; after too many misses, forget all."""
+        """Decide whether to keep more texts from how often kept ones are reused; after too many misses, forget all."""
         met = self.entries - self._before - self._trial
         if self._keeps:
             self._misses += self._trial

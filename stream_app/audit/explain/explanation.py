@@ -1,4 +1,4 @@
-"""One step's decision, explained: the figures before it, its share, decision, cost and what remains."""
+"""One step's decision, explained: the figures before it, its share, decision and cost, and the remaining budget."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, DummiesEntry, P
 
 
 class Explanation(NamedTuple):
-    """One decision and its reasons, taken from the ledger alone except for `rate_nano`."""
+    """One decision and its reasons, all taken from the ledger except `rate_nano`."""
 
     entry: ReleaseEntry
     policy: PolicyEntry  # in force
@@ -46,7 +46,7 @@ class Explanation(NamedTuple):
 
     @property
     def is_tossed(self) -> bool:
-        """Whether a draw under the key made the decision."""
+        """Whether a draw with the key made the decision."""
         return self.tosses and self.share_nano > 0
 
     @property
@@ -58,7 +58,7 @@ class Explanation(NamedTuple):
 
     @property
     def scale(self) -> float | dict[str, float] | None:
-        """The scale of the noise in the unit of the values; None if no noise was drawn.
+        """The scale of the noise in the unit of the values, or None if no noise was drawn.
 
         For a mean over a public number of items, it is the scale for one item, because the ledger omits their number.
         """
@@ -67,7 +67,7 @@ class Explanation(NamedTuple):
 
     @property
     def unknown(self) -> str:
-        """A sentence on what no record reveals about the step's value; "" if the value comes from a single event."""
+        """A sentence on what no record reveals about the step's value, or "" if the value comes from a single event."""
         terms = self.terms
         if terms.units is not None:
             told = "Its release says how many units these are. " if self.entry.decision == PERTURBED else ""

@@ -1,4 +1,4 @@
-"""The share formula of one step with its numbers filled in: the calculation of `share.py`, by hand.
+"""The share formula of one step with its numbers filled in: the calculation of `share.py`, done by hand.
 
 E is the budget, S the epsilon spent on landmarks, M the largest spend on another step, R the number of landmarks at or
 after the step plus the unused spare, and G the share of Balanced for regular steps. At user level, R is the rest of the
@@ -90,7 +90,7 @@ class Reach(NamedTuple):
 
 
 def reach_of(books: Books, step: int) -> Reach | None:
-    """Return the window that ends with `step`, before `step` is processed; None if there are no windows."""
+    """Return the window that ends with `step`, before `step` is processed, or None if there are no windows."""
     if books.window is None:
         return None
     frame = books.window.frame

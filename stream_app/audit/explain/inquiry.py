@@ -1,4 +1,4 @@
-"""Find one step of one series in a ledger, and check the entries up to it as in an audit."""
+"""Finds one step of one series in a ledger, and checks the entries up to it as in an audit."""
 
 from collections.abc import Sequence
 from hashlib import blake2b

@@ -17,7 +17,7 @@ from stream_app.audit.releases import points_under
 
 
 class RateError(ValueError):
-    """Raised for a noisy value outside the policy's grid, or one that determines no rate."""
+    """Raised for a noisy value that is outside the policy's grid or determines no rate."""
 
 
 Measured = tuple[object, int]  # a noisy value and the number of its items

@@ -154,7 +154,7 @@ def _link_fault(entry: Known) -> str:
 def _form(
     kind: str, entry: type[Known], fault: Callable[[Any], str], **absent: Any
 ) -> tuple[tuple[str, ...], EntryForm]:
-    """Return the names of the members in order, and the form of entries without the members in `absent`."""
+    """Return the names of the members in order, and the form of entries that lack the members in `absent`."""
     hints = {"parameters": dict, "lifetime_nano": int}  # their JSON types, if present
     types = {name: hints.get(name) or get_origin(hint) or hint for name, hint in get_type_hints(entry).items()}
     places = tuple((entry._fields.index(name), value) for name, value in absent.items())

@@ -90,7 +90,7 @@ BOUNDS: Final = {
 
 
 def fault_in(where: str, found: Members, table: Mapping[str, Domain]) -> str:
-    """Return what is wrong with the members of an object, each checked by itself, or ""."""
+    """Return a sentence on a fault in the members of an object, each checked by itself, otherwise ""."""
     unknown = sorted(found.keys() - table.keys())
     if unknown:
         return f"{where}.{unknown[0]} is not known"
@@ -117,7 +117,7 @@ def width_of(value: Members) -> int:
 
 
 def value_fault(value: Members) -> str:
-    """Return a sentence that says why `value` is not a valid declaration, or ""."""
+    """Return a sentence that says why `value` is not a valid declaration, or "" if it is valid."""
     kind = value.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
         return f"value.kind {shown(kind)} is not known"

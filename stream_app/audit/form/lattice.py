@@ -1,6 +1,6 @@
-"""The grid of a number and the lattice of a location: their points, and whether they have any.
+"""The grid of a number and the lattice of a location: their points, and whether there are any.
 
-All computations use exact fractions; numbers are read as the decimals in which they are written.
+All computations use exact fractions; numbers are taken as their printed decimals.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _RADIAN: Final = Fraction("3.141592653589793238462643383279502884197169399375105
 
 @lru_cache(maxsize=1024)  # most policies use the same few numbers
 def decimal_of(found: float) -> Fraction:
-    """Return the decimal of a JSON number as it is written; whole numbers are first read as doubles."""
+    """Return the decimal that a JSON number was written as; whole numbers are first read as doubles."""
     return Fraction(Decimal(repr(float(found))))
 
 
@@ -46,7 +46,7 @@ def cosine_of(degrees: Fraction) -> float:
 
 
 def grid_fault(value: Members) -> str:
-    """Return a sentence that says why a number's range does not form a grid, or ""."""
+    """Return a sentence that says why a number's range does not form a grid, or "" if it does."""
     low, high = grid_of(value)
     if high <= low:
         return "the range from value.lower to value.upper contains fewer than two grid points"
@@ -56,7 +56,7 @@ def grid_fault(value: Members) -> str:
 
 
 def box_fault(value: Members) -> str:
-    """Return a sentence that says why a location's bounds do not form a lattice, or ""."""
+    """Return a sentence that says why a location's bounds do not form a lattice, or "" if they do."""
     south, west, north, east = (decimal_of(value["bounds"][name]) for name in ("south", "west", "north", "east"))
     if south >= north or west >= east:
         return "value.bounds are empty: south must be below north, and west below east"

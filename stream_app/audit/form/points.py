@@ -88,7 +88,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """Means of a public number of items: sums on a grid, divided by that number."""
+    """Means over a public number of items: sums on a grid, divided by that number."""
 
     line: Line
 
@@ -100,7 +100,7 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class Quotients:
-    """Means with a noisy number of items: the mean offset of the items from the grid point `centre`."""
+    """Means over a noisy number of items: the mean offset of the items from the grid point `centre`."""
 
     line: Line
     centre: int

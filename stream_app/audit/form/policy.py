@@ -1,7 +1,7 @@
 """Checks the parameters in a `policy` entry: each member by itself, and all of them together.
 
 This check shares nothing with the worker, because a policy that the worker would reject does not guarantee what it
-says. Numbers are read as the decimals in which they are written.
+says. Numbers are taken as their printed decimals.
 """
 
 from math import floor
@@ -14,7 +14,7 @@ from stream_app.audit.form.lattice import MOST_CELLS, Members, decimal_of, grid_
 
 
 def fault_of(parameters: Members) -> str:
-    """Return a sentence that says why these parameters do not form a policy, or ""."""
+    """Return a sentence that says why these parameters do not form a policy, or "" if they do."""
     return (
         fault_in("parameters", parameters, domains.PARAMETERS)
         or _protection(parameters["protection"])

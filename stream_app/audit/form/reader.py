@@ -27,7 +27,7 @@ _NOT_ASCII: Final = re.compile("[^\n -~]")
 
 
 def is_claim(data: bytes) -> bool:
-    """Return whether a line is a claim in exact form; a claim names a partition's owner and is in no chain."""
+    """Return whether a line is a claim in exact form; a claim names a partition's owner and belongs to no chain."""
     members = _members(data)
     return (
         not isinstance(members, str)

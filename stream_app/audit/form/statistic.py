@@ -1,4 +1,4 @@
-"""The members of a statistic's release besides its name: value, measurement, scale and count."""
+"""The members of a statistic's release other than its name: value, measurement, scale and count."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -11,7 +11,7 @@ _BINS: Final = frozenset(map(str, range(168)))  # bins of local time; hours of t
 
 
 def statistic_fault(members: Mapping[str, Any]) -> str:
-    """Return what is wrong with the members of a release that names a statistic, or ""."""
+    """Return a sentence on a fault in the members of a release that names a statistic, otherwise ""."""
     statistic, count = members["statistic"], members.get("count")
     if statistic not in STATISTICS:
         return "`statistic` is not known"

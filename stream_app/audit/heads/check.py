@@ -1,10 +1,10 @@
 """The chain of signed heads in each partition: signatures, numbers, links, and Merkle roots of leaves.
 
 The heads prove that the ledger still contains what it contained when each head was signed, even against an attacker who
-recomputes every hash. Entries after a partition's last head can be cut off without notice. So can the last heads,
-together with the entries that they cover, unless a witness kept the heads. A head without the signature of a trusted
-key is a finding and has no other effect: its number, its leaves, and its statements about topic and partitions are
-ignored.
+recomputes every hash. Entries after a partition's last head can be cut off without notice. The last heads can also be
+cut off, together with the entries that they cover, unless a witness kept these heads. A head without the signature of a
+trusted key is a finding and has no other effect: its number, its leaves, and its statements about topic and partitions
+are ignored.
 """
 
 from bisect import bisect_right
@@ -92,7 +92,7 @@ class _Partition:
 
 
 class HeadsCheck:
-    """Checks the records of the heads topic as they arrive, after those of a witness.
+    """Checks the records of the heads topic as they arrive; records kept by a witness come first.
 
     Only heads signed by one of `keys` count. `tell` is called with each finding. `topic` is the ledger's name, or None
     to take it from the first head. `late` allows heads to arrive after the entries that they name.

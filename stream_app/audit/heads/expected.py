@@ -2,8 +2,8 @@
 
 chain.py checks that a chain is complete up to an entry. This module compares the hash that an entry claims with the
 hash that was signed for its position. In an audit of a whole ledger, all leaves arrive before the entries, and each is
-kept until its entry arrives, which takes 40 bytes per leaf and about 400 per series. Beside a live worker, an entry
-arrives before its leaf. Entries are then kept until a leaf covers them, 40 bytes each.
+kept until its entry arrives, which takes 40 bytes per leaf and about 400 per series. If the audit runs beside a live
+worker, an entry arrives before its leaf. Each entry is then kept, in 40 bytes, until a leaf covers it.
 """
 
 from collections.abc import Callable, Iterable

@@ -18,7 +18,7 @@ _FINGERPRINT_BYTES: Final = 8
 
 
 class PublicKeyError(Exception):
-    """A file does not contain a valid public key; the message names the file and the remedy."""
+    """A file without a valid public key; the message names the file and the remedy."""
 
 
 class PublicKeys:
@@ -29,7 +29,7 @@ class PublicKeys:
         self._keys = {blake2b(text, digest_size=_FINGERPRINT_BYTES).hexdigest(): key for text, key in raw.items()}
 
     def signed(self, fingerprint: str, content: bytes, signature: bytes) -> bool | None:
-        """Return whether the key with this fingerprint made the signature; None if the key is not trusted."""
+        """Return whether the key with this fingerprint made the signature, or None if the key is not trusted."""
         from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - see above
 
         key = self._keys.get(fingerprint)

@@ -23,7 +23,7 @@ def leaf_hash(leaf: bytes) -> bytes:
 
 
 def root_of(hashes: Sequence[bytes]) -> bytes:
-    """Return the root over leaf hashes: neighbours are joined level by level; an unpaired one moves up."""
+    """Return the root over leaf hashes: neighbours are joined level by level; an unpaired hash moves up a level."""
     if not hashes:
         return blake2b(b"", digest_size=_BYTES).digest()
     level = list(hashes)
@@ -44,7 +44,7 @@ def path_of(hashes: Sequence[bytes], index: int) -> list[bytes]:
 
 
 def rooted(leaf: bytes, index: int, count: int, path: Sequence[bytes]) -> bytes | None:
-    """Return the root of `count` leaves from the leaf at `index` and its path; None for an invalid path."""
+    """Return the root of `count` leaves from the leaf at `index` and its path, or None if the path is invalid."""
     if not 0 <= index < count:
         return None
     node, last, rest = leaf, count - 1, list(path)

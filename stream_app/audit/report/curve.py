@@ -1,7 +1,7 @@
-"""The data for a report's plots: releases of chosen series, and all epsilon spent.
+"""The data for a report's plots: releases of chosen series, and the total epsilon spent.
 
-It is read in a second pass over the ledger. The first pass finds the series that lost most, however many series there
-are; the second keeps only the points of those series.
+The data is read in a second pass over the ledger. The first pass finds the series that lost the most, however many
+series there are; the second keeps only the points of those series.
 """
 
 import re
@@ -114,7 +114,7 @@ def _fitting(nano: int) -> int:
 
 MOST_BINS: Final = 100
 _WIDER: Final = (10, 10, 10, 10, 6, 10, 6, 6, 4, 7, 4, 3, 4, 10, 10)
-"""Growth factors of bins: 1, 10, 100 ms, 1, 10 s, 1, 10 min, 1, 6 h, 1, 7, 28, 84, 336 days and more."""
+"""Factors between bin widths: 1, 10, 100 ms, 1, 10 s, 1, 10 min, 1, 6 h, 1, 7, 28, 84, 336 days and more."""
 _SPEND: Final = re.compile(
     rb'"timestamp":(\d{1,15}),"decision":"perturbed","landmark":(true|false),"policy":\d+,"budget_nano":\d+,'
     rb'"epsilon_nano":(\d{1,18}),'

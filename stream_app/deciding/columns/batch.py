@@ -23,7 +23,7 @@ from stream_app.formats.records import InputRecord, Records
 from stream_app.privacy.amounts import Ints
 
 SLICE = 128
-"""The number of records processed one by one before other tasks may run; these take a few milliseconds.
+"""The number of records, a few milliseconds of work, processed one by one before other tasks may run.
 
 Outputs are written in slices four times as large.
 """

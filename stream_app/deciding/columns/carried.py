@@ -63,7 +63,7 @@ DERIVED: Final = ("decided_end_ms", "last_step")
 PERIOD: Final = ("budget_nano", "spare_left", "prior_nano", "first_budget_nano", "period_start_ms")
 """Fields that stay the same until the next version or late landmark; like the policy, they are in `Period`."""
 KEPT: Final = ("claim_nano",)
-"""More such fields, which have a default; any other field with a default always equals it in columns."""
+"""More such fields, which have a default; in columns, every other field with a default has its default value."""
 Part = Literal["figures", "period", "cells", "link"]
 _PARTS: Final[dict[str, Part]] = {
     **dict.fromkeys((*WHOLE, *DERIVED), "figures"),
@@ -150,7 +150,7 @@ def state_of(figures: SeriesFigures, level: LevelState, promise: Promise, start_
 
 
 def entered(rule: Rule, rows: list[Sequence[Any]]) -> _Entered:
-    """Return which of the stored rows (given as fields) columns can restore exactly, and the columns for them."""
+    """Return which stored rows (given as fields) can be restored exactly from columns, and the columns for them."""
     step_ms, filtered = rule.step_ms, rule.filtered
     fields_of: list[Any] = list(zip(*[fields[:PLAIN] for fields in rows], strict=True))
     columns: Any = StoredRow(*fields_of)

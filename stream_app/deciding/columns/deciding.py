@@ -122,7 +122,7 @@ def _group(keys: KeyRing, states: States, group: Group, nth: Ints, chosen: Toget
 
 
 def _rounds(ranks: Ints, epochs: Ints) -> Iterator[tuple[Ints, int]]:
-    """Yield sets of events to process at once: from one epoch, at most one per series, in each series' order."""
+    """Yield sets of events to process at once: from one epoch, at most one per series, and in each series' order."""
     for rank in range(int(ranks.max()) + 1):
         (events,) = np.nonzero(ranks == rank)
         of_epochs = epochs[events]

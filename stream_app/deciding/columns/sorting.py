@@ -33,7 +33,7 @@ class Source(Protocol):
         """The series whose states are stored in columns."""
 
     def find(self, series: str) -> SeriesRow | None:
-        """Return the row of a series, wherever it is held, or None if it has none."""
+        """Return the row of a series, wherever it is held, or None if the series has no row."""
 
     def arrive(self, series: Iterable[str], fewest: int) -> None:
         """Move series into ``states`` if columns can hold them and their group has at least ``fewest`` series."""
@@ -51,7 +51,7 @@ class Together(NamedTuple):
     ranks: Ints
     """For each observation, the number of earlier observations of the same series."""
     numbers: Doubles
-    """The observations' raw values; NaN if the value is not a number and is replaced by a substitute."""
+    """The observations' raw values, or NaN if the value is not a number and is replaced by a substitute."""
 
     def before(self, end: int) -> "Together":
         """Return the observations among the first ``end`` records of the batch."""
@@ -147,7 +147,7 @@ def _whole(states: States, places: Ints, known: Flags) -> Flags:
 
 
 def _sparse(groups: Ints, ranks: Ints, epochs: Ints, known: Flags, fewest: int) -> Flags:
-    """Return which observations are in rounds that have too few of one group and epoch to be worthwhile."""
+    """Return which observations are in rounds with too few events of one group and epoch to be worthwhile."""
     counts = np.bincount(groups[known], minlength=int(groups.max(initial=0)) + 1)
     sparse = counts[groups] < fewest
     for group in np.flatnonzero(counts >= fewest).tolist():

@@ -42,7 +42,7 @@ FREE: Final = -1
 """The group of an index without a series."""
 _FEWEST: Final = 1024
 _PART: Final = 16
-"""One part in this many is forgotten at once.
+"""One series in this many is forgotten at once.
 
 Larger parts make a batch wait longer; smaller parts must be forgotten more often.
 """
@@ -67,7 +67,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Period:
-    """The state of a series that stays constant until its next version or late landmark, with its row texts."""
+    """The state of a series that stays constant until its next version or late landmark, and its row texts."""
 
     group: Group
     policy: Policy
@@ -105,7 +105,7 @@ class States:
             self._numbers.append(group.number)
 
     def joined(self, rule: Rule, default: str) -> Group:
-        """Return the group for a rule and the default policy named ``default``, which is empty for own policies."""
+        """Return the group for a rule and the default policy named ``default``, or for own policies if it is empty."""
         group = self._by_rule.get((id(rule), default))
         if group is None:
             number = self._numbers.pop() if self._numbers else len(self.groups)
@@ -182,7 +182,7 @@ class States:
         return period
 
     def _forget_oldest(self) -> None:
-        """Forget some of the series that have gone longest without an event; those of the last batches stay."""
+        """Forget some of the series that have gone the longest without an event; those of the last batches stay."""
         places = np.fromiter(self.index.values(), np.int64, len(self.index))
         used = self.figures["used"][places]
         old = used <= self.batch - _KEPT_BATCHES

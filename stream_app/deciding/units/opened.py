@@ -33,7 +33,7 @@ def _one(key: str) -> str:
 class OpenStep:
     """One open step: the version under which it opened, its noise key, and its existing rows as bits.
 
-    Which units have a reading is public, so which rows exist is public too. ``key`` is a fingerprint: only that key
+    It is public which units have a reading, and therefore which rows exist. ``key`` is a fingerprint: only that key
     opens the rows.
     """
 
@@ -128,7 +128,7 @@ def reached(policy: Policy, state: State, before: OpenUnits | None, index: int) 
 
 
 def watermarked(policy: Policy, state: State, before: OpenUnits | None, timestamp_ms: int) -> OpenUnits | Rejection:
-    """Return the open steps after a watermark, or why it is rejected; it must exceed all earlier watermarks."""
+    """Return the open steps after a watermark, or why it is rejected; it must be later than all earlier watermarks."""
     now = policy.index_of(timestamp_ms)
     reason = untimely_watermark(policy, state, _first_of(before), now)
     if reason is not None:

@@ -1,4 +1,4 @@
-"""What a base and its views must protect in the same way for their budgets to add up for the same neighbours."""
+"""What a base and its views must protect in the same way so that their budgets add up for the same neighbours."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -17,7 +17,7 @@ class ProtectedUnit(NamedTuple):
     unit_ms: int
     """The unit's length, or the step's if the policy has no units."""
     window: int
-    """The window size in units; for user-level policies, the length of the stream."""
+    """The window size in units, or the length of the stream for user-level policies."""
     origin_ms: int
     """The start of a unit, modulo its length."""
 

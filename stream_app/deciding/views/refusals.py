@@ -1,4 +1,4 @@
-"""Which of the series that received a record refused it, as shown by the rejected records."""
+"""The series that refused a record they received, as shown by the rejected records."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -37,7 +37,7 @@ _NUMBER_BYTES: Final = len(f'"":{-LARGEST_COUNT},')
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Items that are one of the ``names``, each counted once; the counters are the step's cells.
+    """Items, each of them one of the ``names`` and counted once; the counters are the step's cells.
 
     ``sensitivity`` is the L1 distance between the counters of neighbours, and ``published_bytes`` is the maximum size
     of measurement and value in a release.
@@ -102,7 +102,7 @@ class Total:
 
 
 Gathered = Tally | Total
-"""What a collected step accumulates; a closed union."""
+"""What a collected step accumulates, as a closed union."""
 
 
 def gathered_of(kind: Kind) -> Gathered:

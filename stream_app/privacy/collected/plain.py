@@ -39,8 +39,8 @@ def reached(
 ) -> tuple[bool, OpenSteps] | Rejection:
     """Return the effect of a valid reading of step ``index``, or why its time is refused.
 
-    The reading opens its step if readings open steps and it is the first one. The open steps after it follow; earlier
-    steps close.
+    First comes whether the reading opens its step: it does if readings open steps and it is the first one. Then come
+    the open steps after it; earlier steps close.
     """
     if state.closed:
         return Rejection("closed")
@@ -96,7 +96,7 @@ def after_watermark(policy: Policy, before: OpenSteps | None, now: int, offset: 
 
 
 def stays_open(policy: Policy, before: Policy) -> bool:
-    """Return whether steps open under ``before`` stay open under ``policy``: only if it reads them in the same way."""
+    """Return whether steps open under ``before`` stay open under ``policy``, which must read them in the same way."""
     alike = (policy.step_ms, policy.kind, policy.within) == (before.step_ms, before.kind, before.within)
     return alike and policy.within is not None
 
@@ -110,7 +110,7 @@ def decide_step(
     cells: RawCells | None,
     seed: bytes | None = None,
 ) -> StepResult | None:
-    """Process a closing step with its combined readings; ``cells`` is None if it has none.
+    """Process a closing step with its combined readings; ``cells`` is None if there are none.
 
     A step without cells is filled without spending. Return None if the key of its epoch was erased; the step is then
     skipped. Guarantee: that of `fold.step`, with all readings of a step as its one event. If `absent` is a value, a

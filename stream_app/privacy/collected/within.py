@@ -33,7 +33,7 @@ class Within:
     aggregate: Aggregate
     open_steps: int
     absent: RawCells | Literal["approximated"] | None
-    """The value with which a watermark processes a step without a reading; None if the step is skipped."""
+    """The value with which a watermark processes a step without a reading, or None if the step is skipped."""
     substitute: float | None
     """The number that replaces an invalid reading if readings are summed."""
 
@@ -48,7 +48,7 @@ class Within:
         return self.absent is not None and self.absent != APPROXIMATED
 
     def read(self, kind: Kind, value: Raw) -> RawCells | None:
-        """Return the stored form of a reading: cells, or the exact number in units; None if it is invalid.
+        """Return the stored form of a reading, cells or the exact number in units, or None if the reading is invalid.
 
         Units are those of `PLACES`. `joined` combines two readings, and `aggregated` the readings of a step.
         """

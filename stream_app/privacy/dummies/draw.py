@@ -59,7 +59,7 @@ def drawn_policy(keys: KeyRing, name: bytes, policy: Policy, carried: LandmarkSe
 
 @lru_cache(maxsize=16)  # the series of a default policy share a draw, which may take seconds
 def drawn_landmarks(keys: KeyRing, name: bytes, grid: Grid, dummies: Dummies) -> LandmarkSet | None:
-    """Return L', which contains every true landmark, by step index; None if the key of the range's start is erased."""
+    """Return L' by step index, with every true landmark, or None if the key of the range's start is erased."""
     if isinstance(dummies, PaddingRequest):
         joined = _padded(keys, name, grid, dummies)
     else:
@@ -123,5 +123,5 @@ def _padded(keys: KeyRing, name: bytes, grid: Grid, dummies: PaddingRequest) -> 
 
 
 def _origin(grid: Grid) -> bytes:
-    """Return the start of the grid for a message; empty if the grid starts in 1970, as all grids once did."""
+    """Return the start of the grid for a message; it is empty if the grid starts in 1970, as all grids once did."""
     return pack(">Q", grid.origin_ms) if grid.origin_ms else b""

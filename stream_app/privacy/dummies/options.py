@@ -1,8 +1,8 @@
 """The options of a method and their scores: the landmarks, joined by one step after another.
 
-Option k is the landmarks with the first k joining steps, k from 1 on. If every step is already a landmark, no step can
-join, and the landmarks are the only option. Scores are at most 0, and are higher if the option is closer to the
-landmarks. Their sensitivity is 1: for a fixed option, adding or removing one landmark changes
+Option k is the landmarks with the first k joining steps, for k from 1 upward. If every step is already a landmark, no
+step can join, and the landmarks are the only option. Scores are at most 0, and are higher if the option is closer to
+the landmarks. Their sensitivity is 1: for a fixed option, adding or removing one landmark changes
 
 * `count`, minus the number of dummies, by exactly 1;
 * `proximity`, minus the mean over all of the option's steps of the distance to the nearest landmark, in lengths of the
@@ -188,7 +188,7 @@ class Growing:
         self.base = numerator(steps, (self.total, self.squares))  # of the landmarks alone
 
     def evenness(self) -> NDArray[np.int64]:
-        """Return the numerator of the set with each step added; meaningless for steps already in it."""
+        """Return the numerator of the set with each step added; it is meaningless for steps already in the set."""
         less = 2 * (self.at - self.low) * (self.high - self.at)
         found: NDArray[np.int64] = (
             2 * len(self.at) * (self.squares - less * (self.high - self.low - 1)) - (self.total - less) ** 2
@@ -196,7 +196,7 @@ class Growing:
         return found
 
     def best(self) -> int:
-        """Return the free step that brings the evenness nearest to that of the landmarks; one must exist."""
+        """Return the free step that brings the evenness nearest to that of the landmarks; there must be a free step."""
         evenness = self.evenness()
         above = np.where(self.free & (evenness >= self.base), evenness, LARGEST)
         below = np.where(self.free & (evenness < self.base), evenness, -1)

@@ -1,4 +1,4 @@
-"""Options by Partitioned: landmark histograms filled level by level, and steps drawn from one of them.
+"""Options of Partitioned: landmark histograms filled level by level, and steps drawn from one of them.
 
 Bins have the width of Freedman and Diaconis (On the histogram as a density estimator, 1981), ``2 IQR / |L|^(1/3)``, in
 whole steps rounded down, over the whole range. Greedy filling adds a step to the bin that keeps the histogram nearest

@@ -99,7 +99,7 @@ def dummies_of(
 
 
 def steps_fault(method: MethodName, steps: int) -> str:
-    """Return a sentence on why a method cannot handle a range of this many steps, or ""."""
+    """Return a sentence on why a method cannot handle a range of this many steps, or "" if it can."""
     if steps <= MOST_STEPS[method]:
         return ""
     able = [f"{name} (at most {most})" for name, most in MOST_STEPS.items() if steps <= most]
@@ -108,7 +108,7 @@ def steps_fault(method: MethodName, steps: int) -> str:
 
 
 def undrawn(parameters: Mapping[str, object]) -> Mapping[str, object]:
-    """Return checked parameters, without landmarks if dummies are to be drawn and otherwise as they are.
+    """Return checked parameters, without landmarks if dummies are to be drawn, and otherwise unchanged.
 
     If `dummies` is null, it is omitted: it has no meaning, and the ledger has no such member.
     """

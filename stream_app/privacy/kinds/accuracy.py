@@ -34,7 +34,7 @@ class UnitAccuracy:
         """Return the noise scale of a total, or of a bin, over ``number`` units."""
 
     def stated(self, spend_nano: int, count: int | Mapping[str, int]) -> float | dict[str, float]:
-        """Return the noise scale stated by a release over ``count`` units: by bin for means by local time."""
+        """Return the noise scale that a release over ``count`` units states; means by local time state one per bin."""
         if isinstance(count, int):
             return self.scale(spend_nano, count)
         return self.scale(spend_nano) if self.is_sum else {name: self.scale(spend_nano, count[name]) for name in count}
@@ -43,7 +43,8 @@ class UnitAccuracy:
         """Return the mean absolute error of a step of ``units`` units, for a spend of at least 1 nano-epsilon.
 
         For a sum and a mean it is in the value's unit; for a share and a histogram's bin, in shares of the units. By
-        local time it is the error of one bin, and ``units`` counts the units of all bins, which have equally many.
+        local time it is the error of one bin, and ``units`` counts the units of all bins, each with the same number of
+        units.
         """
         return mean_noise(self.sensitivity, spend_nano) * self.of_a_cell(units)
 
@@ -55,7 +56,7 @@ class UnitAccuracy:
         return max(1, ceil(asinh(self.of_a_cell(units) / error) * self.sensitivity * NANO))
 
     def needed_units(self, spend_nano: int, error: float) -> float:
-        """Return how many units a step needs for this mean absolute error; infinity if a sum is too inaccurate.
+        """Return how many units a step needs for this mean absolute error, or infinity if a sum is too inaccurate.
 
         More units do not improve a sum. A sum that is accurate enough needs only one.
         """

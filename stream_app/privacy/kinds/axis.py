@@ -18,13 +18,13 @@ _DIGITS: Final = 17
 _EXACT: Final = Context(prec=_DIGITS)
 """Shifts the decimal point of such a decimal without rounding."""
 _CERTAIN_DIGITS: Final = 15
-"""Decimals of at most this many digits have distinct doubles and are the shortest decimals of these."""
+"""Decimals of at most this many digits have distinct doubles and are the shortest decimals of those doubles."""
 _POWERS: Final = 23
 """The number of powers of ten that are exact doubles."""
 _NOTHING: Final = 1e-200
 """Added to a double, it turns a subnormal double, which is in cell 0, into a normal one.
 
-It changes no double from 1e-183 on.
+It changes no double of 1e-183 or more.
 """
 
 
@@ -54,7 +54,7 @@ class Axis:
     low: int
     high: int
     boundaries: Boundaries | None = field(init=False, repr=False, compare=False)
-    """The lower ends of the cells, as doubles; None if doubles might not distinguish the decimals."""
+    """The lower ends of the cells, as doubles, or None if doubles might not distinguish the decimals."""
     _units: int = field(init=False, repr=False, compare=False)  # this many cells are ``_unit`` units
     _unit: int = field(init=False, repr=False, compare=False)
     _ends: tuple[float, float] = field(init=False, repr=False, compare=False)  # the values of low and high
@@ -161,5 +161,5 @@ class Axis:
         return ratio(cell, self._unit, 1, self._units)
 
     def noise(self, cells: Noise) -> Noise:
-        """Return noise in cells as noise in the unit of the input."""
+        """Convert noise in cells to noise in the unit of the input."""
         return cells.times(float(1 / self.cells_per_unit))

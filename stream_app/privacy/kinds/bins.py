@@ -59,7 +59,7 @@ class Histogram(OfUnits):
         return dict.fromkeys(self.names or map(str, range(self.bins)), noise_of(self.sensitivity, spend_nano))
 
     def tallied(self, units: Iterable[UnitCell]) -> RawCells | None:
-        """Return the number of a step's counted units in each bin, and their total; None if there are none."""
+        """Return the number of a step's counted units in each bin, and their total, or None if there are none."""
         found = [0] * self.bins
         for _, cell in units:
             found[cell if isinstance(self.item, Category) else bisect_right(self.edges, cell)] += 1
@@ -67,7 +67,7 @@ class Histogram(OfUnits):
         return RawCells((*found, number)) if number else None
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
-        """Return each bin plus discrete Laplace noise of rate ``e / (2*w)``, and the number of units."""
+        """Return each bin plus discrete Laplace noise of rate ``e / (2*w)``, followed by the number of units."""
         # PRIVACY: if a units hold other values, the bins change by 2*a in L1, so the noise loses at most e*a/w. The
         # number of units is the same for all neighbours.
         *bins, number = cells
@@ -109,7 +109,7 @@ class Histogram(OfUnits):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the categories' names in a release; empty for numbers."""
+        """Return the categories' names in a release; numbers have no such names."""
         return named(self.item) if isinstance(self.item, Category) else ()
 
     @property
@@ -153,12 +153,12 @@ class ByBins(UnitAccuracy):
         return self.of.of_a_cell(units / len(self.local.names))
 
     def noises(self, spend_nano: int, count: Mapping[str, int] | None = None) -> dict[str, Noise]:
-        """Return the law of the noise by bin; ``count`` is the number of units of each bin with units."""
+        """Return the law of the noise by bin; ``count`` gives the number of units in each bin that has any."""
         count = count or {}
         return {name: noise for name in sorted(count) for noise in self.of.noises(spend_nano, count[name]).values()}
 
     def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the cell of one raw reading, or the substitute or None if it is invalid."""
+        """Return the cell of one raw reading; for an invalid reading, return the substitute or None."""
         return self.of.quantise(raw)
 
     def tallied(self, units: Iterable[UnitCell]) -> RawCells | None:

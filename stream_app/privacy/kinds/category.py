@@ -110,7 +110,7 @@ class Category(_Answer):
         object.__setattr__(self, "_longest", longest)
 
     def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the index of a category; for anything else, the substitute or None."""
+        """Return the index of a category; for anything else, return the substitute or None."""
         sought = raw if isinstance(raw, str | bool) else None
         if isinstance(sought, str) and len(sought) > self._longest:
             sought = None  # no category, and slow to look up

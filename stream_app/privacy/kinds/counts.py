@@ -98,7 +98,7 @@ class Counts:
     def filtered(
         self, state: LevelState, cells: ReleasedCells, spend_nano: int, k: float
     ) -> tuple[LevelState, ReleasedCells]:
-        """Return the filter's state after a noisy value, ``k`` steps after the previous one, and the estimate."""
+        """Return the filter's state and the estimate after a noisy value, ``k`` steps after the previous state."""
         models = len(COUNTS_POWERS)
         b = self.scale(spend_nano)
         r = 2 * b * b
@@ -154,7 +154,7 @@ class Counts:
         return dict.fromkeys(self.keys, 0)
 
     def best_constant(self, raws: Sequence[Any]) -> dict[str, float]:
-        """Return the counts with the smallest mean error over ``raws``, known only in hindsight: the medians."""
+        """Return the medians, the counts with the smallest mean error over ``raws``, known only in hindsight."""
         return {key: median(raw.get(key, 0) for raw in raws) for key in self.keys}
 
     def error(self, raw: Any, published: Any) -> float:
