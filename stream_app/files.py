@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all, with plain reasons why one cannot be read or written."""
+"""Files that are written completely or not at all, and plain reasons why a file cannot be read or written."""
 
 import os
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ NO_LOCKS = "keep it on a file system that supports locks"
 def whole(path: Path) -> Iterator[Path]:
     """Yield a path to write to, beside a file and with its suffix; its content replaces the file at the end.
 
-    After an error or Ctrl-C, nothing of it remains, and the file is unchanged. A crash of the machine leaves the old
-    file or the new one. The new file has the permissions of the old one, and a link is followed. Raises `OSError`. A
-    path that is not a regular file, such as a pipe, is written directly.
+    After an error or Ctrl-C, none of the new content remains, and the file is unchanged. A crash of the machine leaves
+    the old file or the new one. The new file has the permissions of the old one, and a link is followed. Raises
+    `OSError`. A path that is not a regular file, such as a pipe, is written directly.
     """
     place = Path(os.path.realpath(path))  # accepts links in a circle: there is no file then
     if place.exists() and not place.is_file():

@@ -62,7 +62,7 @@ Draw = Callable[["Axes"], None]  # draws a plot on its axes
 
 
 class PlotError(Exception):
-    """Nothing can be drawn; the message includes the remedy."""
+    """Raised if nothing can be drawn; the message includes the remedy."""
 
 
 def prepare() -> None:
@@ -204,7 +204,7 @@ def shade_landmarks(axes: "Axes", spans_ms: Iterable[tuple[int, int]]) -> None:
 
 @contextmanager
 def canvas(height: float, width: float = WIDTH, ground: str = "white") -> "Iterator[Figure]":
-    """Yield an empty figure, sized in inches, in the style of all pictures; raises `PlotError`.
+    """Yield an empty figure in the style of all pictures, with its size in inches. Raises `PlotError`.
 
     A picture has its own background, so that it also reads well on dark pages.
     """

@@ -22,7 +22,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """Return a question with the name that was perhaps meant, to end a sentence, or "" if none is similar."""
+    """Return a question, to end a sentence, with the name that was perhaps meant; return "" if none is similar."""
     near = nearest(word, known)
     return f"; did you mean {near}?" if near else ""
 
@@ -70,7 +70,7 @@ NAMED: dict[str, str] = {
     "path": "a file path",
     "secret": "text",
 }
-"""What is expected, by the beginning of pydantic's name for an error."""
+"""What is expected, keyed by the beginning of pydantic's name for an error."""
 BOUNDS = {
     "greater_than": ("gt", "above", ""),
     "greater_than_equal": ("ge", "from", " on"),

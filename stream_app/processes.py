@@ -40,7 +40,7 @@ class Process:
         return _start_of(self.pid) == self.started
 
     def wait(self, seconds: float) -> bool:
-        """Wait until the process ends; return whether it did in time."""
+        """Wait until the process ends; return whether it ended in time."""
         deadline = time.monotonic() + seconds
         while self.alive():
             if time.monotonic() > deadline:

@@ -49,10 +49,10 @@ def mean(
     of daily means over a week is the mean of that week's units, excluding those of landmarks.
 
     Every group is split by the column ``landmark``, because landmarks often have far more noise than other steps.
-    ``landmarks="together"`` takes one mean over landmarks and other steps; if a group has both, the table's ``note``
-    says so.
+    ``landmarks="together"`` computes a single mean over landmarks and other steps; if a group has both, the table's
+    ``note`` says so.
 
-    Releases from `release`, and from `read_releases` with their ledger, include their noise and their landmarks. So do
+    Releases from `release`, or from `read_releases` with their ledger, include their noise and their landmarks. So do
     their frames, except for categories and for means over hidden numbers, which need ``policy``. Other frames need
     ``policy`` too.
 
@@ -125,11 +125,11 @@ def _check_bins(names: Sequence[object], measured: Sequence[MeasuredRelease]) ->
 
 
 def smooth(frame: Frame | Released, *, policy: Policy | None = None) -> Table:
-    """Return the true values over time, estimated from all measurements together.
+    """Return estimates of the true values over time, based on all measurements.
 
     Each step has ``smoothed``, ``low`` and ``high``. The method is the offline version of the filter `level`: a Kalman
-    smoother over the same models, which also uses later steps. ``low .. high`` is its 95 % band under these models. A
-    category has the probability of each value.
+    smoother that applies the same models but also uses later steps. ``low .. high`` is the smoother's 95 % band under
+    these models. For a category, the result is the probability of each value.
 
     Raises:
         Error: for kinds without a filter, and for frames whose policy is unknown.

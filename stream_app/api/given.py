@@ -1,4 +1,4 @@
-"""Converts callers' values, numbers and file names to plain Python; defines the library's one error."""
+"""Converts callers' values, numbers and file names to plain Python, and defines the library's only error."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -51,7 +51,7 @@ def told() -> Iterator[None]:
 _PYTHONS: Final = frozenset({str, bool, int, float, dict, list, type(None)})
 LEAST_INTEGER: Final = -(2**63)
 END_OF_INTEGERS: Final = 2**64
-"""The exclusive upper bound of the integers that JSON readers keep exact; they start at `LEAST_INTEGER`.
+"""The exclusive upper bound of the integers that JSON readers keep exact; the lowest is `LEAST_INTEGER`.
 
 Readers turn all other integers into doubles.
 """
@@ -60,7 +60,8 @@ Readers turn all other integers into doubles.
 def unboxed(value: Any) -> Any:
     """Return a numpy, pandas or polars value as plain Python; arrays become lists.
 
-    Decimals and fractions become doubles. A number thus becomes the same double as its digits in a file of events.
+    Decimals and fractions become doubles. A number thus becomes the same double as if its digits had been read from a
+    file of events.
     """
     if type(value) in _PYTHONS:
         return value
@@ -81,12 +82,12 @@ def unboxed(value: Any) -> Any:
 
 
 def is_text(value: str) -> bool:
-    """Return whether a text can be encoded; one with a lone surrogate cannot."""
+    """Return whether text can be encoded; text with a lone surrogate cannot."""
     return not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def in_json(number: int) -> int | float:
-    """Return a whole number as JSON readers read it: a large one as a double, or infinity if it is too large."""
+    """Return a whole number as JSON readers read it: as a double if large, and as infinity if too large for that."""
     is_whole = LEAST_INTEGER <= number < END_OF_INTEGERS
     return number if is_whole else float(number) if abs(number) < _DOUBLES else inf
 
@@ -100,14 +101,14 @@ def is_missing(moment: datetime) -> bool:
 
 
 def path_of(found: Any, member: str, instead: str) -> Path:
-    """Return ``found`` as a path; raise `Error`, which suggests ``instead``, for anything else."""
+    """Return ``found`` as a path; for anything else, raise an `Error` that suggests ``instead``."""
     if isinstance(found, str | PathLike) and "\0" not in str(found) and is_text(str(found)):
         return Path(found)
     raise Error.of(member, f"is of type {type(found).__name__}, not a file or folder; use {instead}")
 
 
 def whole(found: Any, member: str, instead: str, least: int = 1) -> int:
-    """Return a whole number of at least ``least``; raises `Error` for anything else."""
+    """Return a whole number of at least ``least``; raise `Error` for anything else."""
     number = unboxed(found)
     if isinstance(number, timedelta):
         number = milliseconds_of(number, member)
@@ -128,7 +129,7 @@ def length_of(found: Any, member: str) -> int:
 
 
 def finite(found: Any, member: str, instead: str) -> float:
-    """Return a finite number above 0; raises `Error` for anything else."""
+    """Return a finite number above 0; raise `Error` for anything else."""
     number = unboxed(found)
     if isinstance(number, int | float) and not isinstance(number, bool) and 0 < number <= _MOST and isfinite(number):
         return float(number)

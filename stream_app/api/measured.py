@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def measured_of(frame: Frame | Released, policy: Policy | None) -> list[MeasuredRelease]:
-    """Return the releases of a frame with their known policies; raises `Error` for impossible releases."""
+    """Return the releases of a frame with their known policies; raise `Error` for impossible releases."""
     given = None if policy is None else compiled(policy)
     found = frame.releases if isinstance(frame, Released) else frame
     if isinstance(found, Releases):
@@ -127,7 +127,7 @@ def _counted(found: Any) -> int | dict[str, int] | None:
 
 
 def _integer(found: Any) -> int:
-    """Return a whole number, even if its column has gaps; raises ValueError for fractions."""
+    """Return a whole number, even if its column has gaps; raise ValueError for fractions."""
     number = int(found)
     if number != float(found):
         raise ValueError(found)

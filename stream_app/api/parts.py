@@ -37,7 +37,7 @@ Time = int | str | date
 
 
 class Part:
-    """A part of a policy; ``NAMED`` is the record member that identifies its type, with the member's value."""
+    """A part of a policy; ``NAMED`` is the record member that identifies its type, and that member's value."""
 
     NAMED: ClassVar[tuple[str, str] | None] = None
 

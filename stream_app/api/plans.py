@@ -79,7 +79,7 @@ class Plan(Page):
 
 
 class Verified(Page):
-    """The verdict on a policy's noise; true if no bound exceeds the declared loss but a control's does."""
+    """A verdict on a policy's noise; true if a control's bound, and none of the policy's, exceeds the declared loss."""
 
     def __init__(self, policy: Policy, found: Verdict) -> None:
         self.policy: Final = policy
@@ -146,8 +146,8 @@ def plan(  # noqa: PLR0913 - as `plan` has options, all but one by name
     ``steps`` is the number of events, ``every_ms`` the time between them, and ``start`` the time of the first; by
     default they follow from the policy. ``correlation`` is a file from the `correlate` command, used to predict
     temporal loss. By default it is the correlation that the policy names, from the configuration file ``config``.
-    ``bound`` finds the epsilon that keeps temporal loss within that bound. For collected data, ``error`` finds how many
-    contributors are needed to keep the error of a release within it.
+    ``bound`` finds the epsilon that keeps temporal loss within that bound. For collected data, the plan finds how many
+    contributors keep the error of a release within ``error``.
 
     Raises:
         Error: for a horizon that cannot be planned, for an unreadable correlation, for a bound that has no

@@ -68,7 +68,7 @@ class Members(Others, total=False):
 
 
 class Policy(Page):
-    """The guarantee for each series that a glob matches, checked as by `landmark-stream check`.
+    """The guarantee for each series that a glob matches, with the same checks as `landmark-stream check`.
 
     ``Policy(epsilon=.., value=..)`` has level `landmark`; `event`, `user` and `w_event` create policies of the other
     levels. ``step`` is the time between two readings, in milliseconds, as a timedelta or as a text such as "5min". You
@@ -134,7 +134,7 @@ class Policy(Page):
         dummies: Drawn | Padding | None = None,
         **others: Unpack[Others],
     ) -> "Policy":
-        """Return a policy that protects all landmarks and any one (or ``window``) other steps together."""
+        """Return a policy that jointly protects all landmarks and any one other step (or ``window`` other steps)."""
         moments = [plain(each, f"landmarks.{nth}") for nth, each in enumerate(_listed(landmarks))]
         protection = {"landmarks": moments, "spare": spare or None, "window": window, "zone": zone}
         return cls(_record("landmark", epsilon, value, protection, _usual(others), {"dummies": dummies, **others}))
@@ -146,17 +146,17 @@ class Policy(Page):
 
     @classmethod
     def user(cls, *, epsilon: float, value: Kind, length: int, **others: Unpack[Others]) -> "Policy":
-        """Return a policy that protects ``length`` steps together from the first event on, and then ends."""
+        """Return a policy that jointly protects ``length`` steps from the first event on, and then ends."""
         return cls(_record("user", epsilon, value, {"length": length}, Uniform(), others))
 
     @classmethod
     def w_event(cls, *, epsilon: float, value: Kind, window: int, **others: Unpack[Others]) -> "Policy":
-        """Return a policy that protects any ``window`` consecutive steps together."""
+        """Return a policy that jointly protects any ``window`` consecutive steps."""
         return cls(_record("w-event", epsilon, value, {"window": window}, Uniform(), others))
 
     @classmethod
     def load(cls, file: str | Path) -> tuple["Policy", ...]:
-        """Return the policies in a file (one record, or one per line); raises `Error` with every fault."""
+        """Return the policies in a file (one record, or one per line); raise `Error` with every fault."""
         path = path_of(file, "file", "a policy file with one record per line")
         with told():
             policies_in(path)  # reports all faults of the file
@@ -226,7 +226,7 @@ def as_defaults(policies: Policy | Sequence[Policy] | Mapping[str, Policy]) -> t
 
 
 def _listed(landmarks: Any) -> list[Any]:
-    """Return landmarks as a list; raises `Error` for a single landmark or a pair, which may be an interval."""
+    """Return landmarks as a list; raise `Error` for a single landmark, or a pair that may be an interval."""
     is_list = isinstance(landmarks, Iterable) and not isinstance(landmarks, str | bytes | Mapping | AbstractSet)
     if not is_list or hasattr(landmarks, "columns"):
         raise Error.of("landmarks", "is not a list; use a list, as in landmarks=[datetime(2026, 1, 31, 8, tzinfo=UTC)]")
@@ -282,7 +282,7 @@ def _record(
 
 
 def _usual(others: Mapping[str, Any]) -> Scheme:
-    """Return the default scheme; with units, it is one that has no filter to change releases."""
+    """Return the default scheme; with units, it is a scheme without a filter that would change releases."""
     return Balanced() if others.get("unit") is None else Uniform()
 
 

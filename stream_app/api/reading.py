@@ -50,7 +50,7 @@ def read_releases(
     config: str | Path | None = None,
     library: Library = "rows",
 ) -> Releases:
-    """Return releases from a folder of `release` or `replay`, a file, or the topics if ``source`` is omitted.
+    """Return releases from a `release` or `replay` folder, a file, or the topics if ``source`` is omitted.
 
     For a file, ``ledger`` is the file with the policies. Without it, neither landmarks nor intervals are known, and
     `mean` does not accept the releases. ``config`` is the configuration file that says where the topics are; only

@@ -42,7 +42,7 @@ class Released(Page):
 
     @property
     def clamped(self) -> int:
-        """The number of new rows with a value outside their policy's range; for these, the range's end is published.
+        """The number of new rows whose value is outside their policy's range; the end of the range replaces it.
 
         The number is computed from raw values: keep it as private as they are. Nothing else reveals it.
         """
@@ -107,7 +107,7 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
 
     * ``"landmarks"``: no landmark step of a series has an event.
     * ``"times"``: the times look like seconds or digits of a date, or are after tomorrow.
-    * ``"order"``: a row is before an earlier row of its series, so a worker would never accept it. Sort by time.
+    * ``"order"``: a row's time precedes that of an earlier row in its series, so workers would reject it. Sort by time.
     * ``"substituted"``: the policy's ``invalid`` replaces more than 1 % of the values.
     * ``"clamped"``: most values are beyond one end of their range.
     * ``"refused"``: more than 1 % of the rows are refused for another reason.
@@ -209,7 +209,7 @@ def _late(answered: RunResult, events: Sequence[bytes], library: Library, column
 
 
 def _texts(rows: Sequence[Row], columns: Columns) -> Iterator[str]:
-    """Yield remedies for value columns that contain only text, as from CSV, and for name columns that contain none."""
+    """Yield remedies for value columns that contain only text, as from CSV, and for name columns without any text."""
     whose = [name for name in (columns.series, columns.contributor) if name and any(name in row for row in rows)]
     for name in whose:
         if not any(isinstance(row.get(name), str) for row in rows):

@@ -30,7 +30,7 @@ from stream_app.calendar.localtime import zone_of
 from stream_app.privacy.kinds import ByBins, Histogram, Number, Share, UnitStatistic
 
 Span = tuple[Time, Time]
-"""A span from the first moment up to, but excluding, the second; if the second is a day, all of it is included."""
+"""A span from the first moment up to, but excluding, the second; if the second is a day, the day is included."""
 _NOT_OF_UNITS: Final = (
     'is a single release, not a statistic of units; publish a statistic with Policy.landmark(unit="1h", '
     'step="1d", statistic="mean"), or use mean(), which averages single releases with their noise'
@@ -136,7 +136,7 @@ def compare(
 
 
 def _span(span: Any, name: str, zone: str) -> tuple[int, int]:
-    """Return a span in milliseconds; raises `Error` for anything else."""
+    """Return a span in milliseconds; raise `Error` for anything else."""
     if not isinstance(span, tuple | list) or len(span) != 2:
         raise Error.of(name, 'is not a span; use a start and an end, as in ("2026-01-01", "2026-01-31")')
     with told():
@@ -157,7 +157,7 @@ def _reach(moment: Any, name: str, clocks: Any) -> tuple[int, int]:
 def _ranges(
     series: str, group: Sequence[MeasuredRelease], low: float | None, high: float | None
 ) -> dict[str, tuple[str, ...]]:
-    """Return the parts of a measurement that belong to each range, by the range's label."""
+    """Return the parts of a measurement that belong to each range, keyed by the range's label."""
     release, ruling = group[0]
     kind = ruling.kind if ruling is not None else None
     if release.statistic == "share" and (kind is None or isinstance(kind, Share)):
@@ -198,7 +198,7 @@ def _label(low: float | None, high: float | None) -> str:
 
 
 def _by_series(frame: Frame | Released, policy: Policy | None) -> Iterable[tuple[str, list[MeasuredRelease]]]:
-    """Return the measured releases of each series; raises `Error` if one is not a statistic of units."""
+    """Return the measured releases of each series; raise `Error` if one is not a statistic of units."""
     measured = [found for found in measured_of(frame, policy) if found.release.measurement is not None]
     if not measured:
         raise Error.of("frame", "contains no noisy values; use releases of statistics of units")

@@ -62,7 +62,7 @@ class Table(Page, Sequence[Row]):
         return [dict(row) for row in self._rows]
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Return a pandas frame; raises `Error` if pandas is not installed."""
+        """Return a pandas frame; raise `Error` if pandas is not installed."""
         try:
             import pandas as pd  # noqa: PLC0415 - optional, and slow to load
         except ImportError:
@@ -70,7 +70,7 @@ class Table(Page, Sequence[Row]):
         return pd.DataFrame(by_column(self._rows, self.columns))
 
     def to_polars(self) -> "pl.DataFrame":
-        """Return a polars frame; raises `Error` if polars is not installed."""
+        """Return a polars frame; raise `Error` if polars is not installed."""
         try:
             import polars as pl  # noqa: PLC0415 - optional, and slow to load
         except ImportError:

@@ -73,7 +73,7 @@ def plan_of_units(
     error: Fraction | None,
     data: Frame | None,
 ) -> PlanOfUnits:
-    """Return the plan of a policy with units or of single numbers; raises `Error` for any other policy."""
+    """Return the plan of a policy with units or of single numbers; raise `Error` for any other policy."""
     if step is not None and error is None:
         raise Error.of("step", "needs a target error; add one, such as error=5")
     span = f"{length_of(step, 'step')} ms" if isinstance(step, timedelta) else step

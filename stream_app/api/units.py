@@ -31,7 +31,7 @@ class Share(Part):
 
 @dataclass(frozen=True, slots=True)
 class Histogram(Part):
-    """A statistic of units: the numbers of units below the first edge, between two edges, and from the last one up.
+    """A statistic of units: the unit counts below the first edge, between adjacent edges, and from the last edge up.
 
     For categories, the bins are the categories, and no edges are needed.
     """
@@ -50,7 +50,7 @@ OPEN_STEPS: Final = 1
 
 
 def with_units(others: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members that units add to `protection`; raises `Error` for arguments that need a unit."""
+    """Return the members that units add to `protection`; raise `Error` for arguments that need a unit."""
     if others.get("unit") is None:
         if lonely := [name for name in OF_UNITS if others.get(name) is not None]:
             message = 'only for steps with units; add the length of a unit, as in unit="1h", or omit it'

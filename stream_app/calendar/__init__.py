@@ -1,1 +1,1 @@
-"""Local times, days, weeks and calendars as integers in milliseconds; uses no clock and no files."""
+"""Represents local times, days, weeks and calendars as integers in milliseconds; uses no clock and no files."""

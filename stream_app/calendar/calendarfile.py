@@ -96,8 +96,7 @@ def spans_in(content: bytes, zone: tzinfo | None) -> Iterator[int | tuple[int, i
 
     Raises:
         WrongTimesError: with every fault, by event number from 0. Faults are content that is not a calendar, no event,
-            a
-            rule without end, an unknown zone, and a change of all later occurrences at once.
+            a rule without end, an unknown zone, and a change of all later occurrences at once.
     """
     wrongs = Wrongs()
     events = [

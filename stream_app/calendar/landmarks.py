@@ -65,7 +65,7 @@ def spans_of(landmarks: Iterable[object], zone: tzinfo | None, read: Reader) -> 
     """Return landmarks in ms, sorted and merged if they touch; times without a zone are in ``zone``.
 
     Raises:
-        WrongTimesError: with every fault, under the number of its landmark, counted from 0; also for more than
+        WrongTimesError: listing every fault by the zero-based index of its landmark; also for more than
             `MOST_INTERVALS` intervals before merging.
     """
     wrongs, found = Wrongs(), list[Span]()

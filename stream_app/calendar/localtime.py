@@ -3,8 +3,8 @@
 A fault has a member, the text found, and the remedy. A time that a clock change skips is moved forward. A time that a
 clock change repeats means two moments.
 
-All moments are integers of milliseconds since 1970-01-01 UTC. The rules of the zones come from the machine's time zone
-database, or otherwise from the package ``tzdata``.
+All moments are integers, in milliseconds since 1970-01-01 UTC. The zone rules come from the machine's time zone
+database, with the package ``tzdata`` as a fallback.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -85,7 +85,7 @@ MILLISECOND = timedelta(milliseconds=1)
 DAY = timedelta(days=1)
 DAY_MS = 86_400_000
 FIRST_DAY, LAST_DAY = date(1970, 1, 1), date(9999, 12, 28)
-"""The first and last days that lie within the calendar in every zone, as do the days before and after them."""
+"""The first and last days that, like the days before and after them, lie within the calendar in every zone."""
 ZONE_NEEDED = 'add a zone, as in "zone":"Europe/Paris", or an offset, as in 2026-01-31T08:00:00+01:00'
 
 
@@ -107,7 +107,7 @@ class ZonedTime(NamedTuple):
 
 
 def zone_of(name: object) -> ZoneInfo:
-    """Return the zone with an IANA name; raise `WrongTimesError` if there is none."""
+    """Return the zone with an IANA name; raise `WrongTimesError` if there is no such zone."""
     try:
         return ZoneInfo(name if isinstance(name, str) else "")
     except (KeyError, ValueError, OSError):  # unknown; an invalid path (../etc); a folder (Europe)
@@ -116,7 +116,7 @@ def zone_of(name: object) -> ZoneInfo:
 
 
 def milliseconds(moment: datetime) -> int:
-    """Return a time with an offset in milliseconds, rounded down; unlike float seconds, the result is exact."""
+    """Return a time with an offset as whole milliseconds, rounded down; unlike float seconds, the result is exact."""
     return (moment - EPOCH) // MILLISECOND
 
 
@@ -125,7 +125,7 @@ class ClockReadings(NamedTuple):
 
     first: int  # the earlier of two; if clocks skip it, the moment of the jump
     usual: int
-    """The moment by RFC 5545 (3.3.5): the earlier of two, or a moment moved forward if clocks skip the time."""
+    """The moment under RFC 5545 (3.3.5): the earlier of two, or one moved forward if clocks skip the time."""
     last: int
 
     @property
@@ -179,7 +179,7 @@ Transitions = tuple[tuple[int, int], ...]
 
 
 def transitions(zone: tzinfo, first_ms: int) -> Transitions:
-    """Return a zone's offsets for `YEARS` years from ``first_ms`` on; the first one covers all earlier times.
+    """Return a zone's offsets for `YEARS` years from ``first_ms`` on; the first also covers all earlier times.
 
     Clock changes are located to the millisecond; two changes within one day count as one.
     """

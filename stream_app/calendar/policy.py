@@ -165,7 +165,7 @@ def zone_in(document: Mapping[str, Any]) -> tzinfo | None:
 
 
 def days_cut_by(policy: Policy, zone: tzinfo, now_ms: int) -> str:
-    """Return a warning if a policy's whole-day steps do not match the days of a zone, otherwise "".
+    """Return a warning if a policy's whole-day steps do not match the days of a zone; otherwise return "".
 
     It checks the step of the first landmark, or the current step if there are no landmarks.
     """

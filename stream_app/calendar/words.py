@@ -9,11 +9,11 @@ from stream_app.calendar.localtime import EPOCH, LAST_DAY, MILLISECOND
 DAY_MS: Final = 86_400_000
 UNITS = (("d", DAY_MS), ("h", 3_600_000), ("min", 60_000), ("s", 1000), ("ms", 1))
 SECONDS_BEGIN, SECONDS_END = 300_000_000, 100_000_000_000
-"""Read as ms, numbers between these lie in 1970 to 1973; read as seconds, in 1979 to 5138."""
+"""Numbers between these bounds are times in 1970 to 1973 if read as ms, and in 1979 to 5138 if read as seconds."""
 
 
 def moment_in_words(moment_ms: int, zone: tzinfo = UTC) -> str:
-    """Return a moment as ISO 8601 with offset, as short as possible, such as 2026-03-29T17:00+02:00.
+    """Return a moment in the shortest ISO 8601 form with an offset, such as 2026-03-29T17:00+02:00.
 
     The last step may end in the year 10000, which is beyond the calendar; such a moment is returned as a number of ms.
     """
@@ -53,7 +53,7 @@ def length_ms(text: str) -> int | None:
 
 
 def step_as_seconds(step_ms: int) -> str:
-    """Return a warning if a step looks like whole minutes given in seconds, otherwise ""."""
+    """Return a warning if a step looks like whole minutes given in seconds; otherwise return ""."""
     if step_ms % 60 or not step_ms % 1000:
         return ""
     said, meant = duration_in_words(step_ms), duration_in_words(1000 * step_ms)
@@ -61,7 +61,7 @@ def step_as_seconds(step_ms: int) -> str:
 
 
 def moment_as_seconds(moment_ms: int) -> str:
-    """Return a warning if a moment looks as if it is in seconds, otherwise ""."""
+    """Return a warning if a moment looks like a number of seconds; otherwise return ""."""
     if not SECONDS_BEGIN <= moment_ms < SECONDS_END:
         return ""
     said, meant = moment_in_words(moment_ms), moment_in_words(1000 * moment_ms)
@@ -69,7 +69,7 @@ def moment_as_seconds(moment_ms: int) -> str:
 
 
 def days_cut(step_ms: int, start_ms: int, zone: tzinfo, offset_ms: int | None) -> str:
-    """Return a warning if steps of whole days never start at midnight in a zone, otherwise "".
+    """Return a warning if steps of whole days never start at midnight in a zone; otherwise return "".
 
     ``start_ms`` is the start of one of the steps. ``offset_ms`` is the policy's offset, or None if it cannot have one.
     """

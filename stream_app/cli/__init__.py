@@ -55,7 +55,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {said}{more}\n")
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Return the arguments; unknown ones are reported by the parser of the command."""
+        """Return the arguments; the command's own parser reports unknown ones."""
         found, left = self.parse_known_args(args, namespace)
         if left:
             self._of(getattr(found, "command", None)).error(f"unrecognized arguments: {' '.join(left)}")
@@ -102,7 +102,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class Command(NamedTuple):
-    """A command: the package in ``cli`` that contains its module, and one line on what it does."""
+    """A command: the package in ``cli`` that contains its module, and a one-line description."""
 
     room: str
     summary: str
@@ -174,7 +174,7 @@ def module_of(command: str) -> ModuleType:
 
 
 def parser_of(named: Collection[str]) -> argparse.ArgumentParser:
-    """Return the parser of all commands; only the named ones get their arguments and have their modules loaded."""
+    """Return the parser of all commands; arguments are added, and modules loaded, only for the named ones."""
     parser = Parser(prog="landmark-stream", description="Landmark-private time series over Kafka.")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

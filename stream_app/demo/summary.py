@@ -35,7 +35,7 @@ class Week:
 
 @dataclass(frozen=True, slots=True)
 class SeriesSummary:
-    """The result of one series; its mean error is measured against the input, for anyone who has both."""
+    """The result of one series; its mean error compares it with the input, for anyone who has both."""
 
     name: str
     unit: str
@@ -102,7 +102,7 @@ def _error_of_steps(series: DemoSeries, found: Mapping[int, Mapping[str, Any]]) 
 
 
 def constant_error(series: DemoSeries) -> float:
-    """Return the mean error of the constant with the smallest error, known only in hindsight."""
+    """Return the mean error of the constant with the smallest error, which is known only in hindsight."""
     # PRIVACY: errors are computed from raw values; the demo shows their means because its sample is public.
     constant, kind = constant_of(series), item_of(series.ruling.kind)
     return float(np.mean([kind.error(raw, constant) for _, raw in series.readings]))
@@ -170,7 +170,7 @@ def in_landmark(series: DemoSeries, timestamp_ms: int) -> bool:
 
 
 def best_constant_of(weeks: Iterable[Week]) -> float:
-    """Return the constant with the smallest error for all true means, known only in hindsight."""
+    """Return the constant, known only in hindsight, with the smallest error for all true means."""
     return median(week.truth for week in weeks)
 
 

@@ -10,11 +10,11 @@ from stream_app.mapping.form import HIGH, LOW, FileMapping
 from stream_app.plain import INTEGER
 
 Cell = str | int | float | bool | None
-"""A cell, stripped of spaces around it. In JSON it may be a number or a flag; None is a missing cell."""
+"""A cell, without the spaces around it. In JSON it may be a number or a flag; None is a missing cell."""
 
 
 class FileError(ValueError):
-    """A file does not fit its mapping.
+    """Raised if a file does not fit its mapping.
 
     ``number`` is the line or the record, or None if the fault is not in a single line or record.
     """
@@ -62,7 +62,7 @@ NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,
 _BOTH: Final = re.compile(r"(?:geo:)?\s*([+-]?[0-9]+(?:\.[0-9]+)?)°?\s*[,; ]\s*([+-]?[0-9]+(?:\.[0-9]+)?)°?")
 """Two numbers in one cell, as in positions from phones."""
 FIRST: Final = object()
-"""Stands for the value at a register's first reading, from which no growth is known."""
+"""Stands for the value at a register's first reading, for which no growth is known."""
 
 
 class Numbers:
@@ -121,7 +121,7 @@ class Numbers:
         return text
 
     def _growth(self, series: str | None, name: str, found: object) -> object:
-        """Return how much a register grew since the row before; anything that is not a number stays as it is."""
+        """Return how much a register grew since the previous row; anything that is not a number stays as it is."""
         if not isinstance(found, Decimal):
             return found
         registers = self._before.setdefault(series, {})

@@ -123,7 +123,7 @@ class _Table:
             raise FileError(long if "limit" in str(error) else quote, above + 1) from None
 
     def _names_again(self, cells: Sequence[str], line: int) -> bool:
-        """Return whether a row names all columns; raises `FileError` for a row that names columns of another table."""
+        """Return whether a row names all columns; raise `FileError` for a row that names columns of another table."""
         if set(self._wanted) <= set(cells):
             return True
         if set(self._mapping.timestamp_columns) <= set(cells):

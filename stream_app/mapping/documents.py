@@ -23,7 +23,7 @@ LOOKED_AT: Final = 1_000
 
 
 def json_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[PickedCells]:
-    """Yield the records of a JSON document, which is read whole, or of JSON lines.
+    """Yield the records of a JSON document, which is read as a whole, or of JSON lines.
 
     Raises `FileError` if the input is neither, or has no records.
     """
@@ -184,7 +184,7 @@ def elements(found: io.BufferedReader) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _parsed(found: io.BufferedReader) -> Iterator[tuple[str, Any]]:
-    """Yield the start and the end of each element; raises `FileError` if one is nested too deeply."""
+    """Yield the start and the end of each element; raise `FileError` if one is nested too deeply."""
     depth = 0
     for event, element in ElementTree.iterparse(found, events=("start", "end")):
         depth += 1 if event == "start" else -1

@@ -21,7 +21,7 @@ from stream_app.mapping.language import language_of, text_in
 from stream_app.words.amount import quoted
 
 _COMPARED: Final = 1_000
-"""The number of first rows that show whether the newest come first."""
+"""The number of rows at the start that show whether the newest rows come first."""
 _BLOCK: Final = 10_000
 
 
@@ -37,7 +37,7 @@ class MappedFile:
         self.left_out = Counter[str]()
         """Rows that yielded no event.
 
-        Keys: ``other`` (conditions), ``missing``, ``first`` (of a register) and ``above`` the names.
+        Keys: ``other`` (conditions), ``missing``, ``first`` (of a register) and ``above`` (the names).
         """
         self.unread = Counter[str]()
         """The number of events not read in full: with no ``time``, or with a ``value`` that is text or missing."""
@@ -48,7 +48,7 @@ class MappedFile:
         """Whether the newest rows come first in the file; if so, it is read from its end."""
 
     def events(self, found: io.BufferedReader) -> Iterator[tuple[int, bytes]]:
-        """Yield the number of the line or record, and the bytes of each event, oldest first.
+        """Yield, for each event, the number of its line or record and its bytes, oldest first.
 
         Raises `FileError` for a file that does not fit, and `UnicodeDecodeError` for text that is not UTF-8.
         """
@@ -72,7 +72,7 @@ class MappedFile:
             yield row.number, wire.dump(event)
 
     def moments(self, found: io.BufferedReader) -> Iterator[int | None]:
-        """Yield the moments of the rows that count, oldest first; None for a row without a time.
+        """Yield the moments of the rows that count, oldest first; yield None for a row without a time.
 
         Raises the same errors as `events`.
         """
@@ -150,7 +150,7 @@ class MappedFile:
         yield from alike(self.series)
 
     def told_of_events(self) -> Iterator[str]:
-        """Yield the faults of the events, for which a policy would reject them."""
+        """Yield the faults for which a policy would reject the events."""
         for what, count in sorted(self.unread.items()):
             yield f"events {_UNREAD[what]}: {count:,}; they are printed unchanged, and a policy would reject them"
 
@@ -211,7 +211,7 @@ def _is_read(value: object) -> bool:
 
 
 def _newest_first(head: Iterable[DatedRow]) -> bool:
-    """Return whether rows are more often earlier than the previous row of their series than later."""
+    """Return whether rows more often precede than follow the previous row of their series in time."""
     steps = Counter[bool]()
     before: dict[str | None, int] = {}
     for row in head:
@@ -239,7 +239,7 @@ def _turned(head: list[DatedRow], rest: Iterator[DatedRow]) -> Iterator[DatedRow
 
 
 def _compared(stamp: int | datetime) -> int:
-    """Return a number by which to compare times; all local times are in one zone."""
+    """Return a number for comparing times; local times are assumed to share one zone."""
     if isinstance(stamp, int):
         return stamp
     return milliseconds(stamp.replace(tzinfo=UTC))

@@ -18,7 +18,7 @@ UNITS: Final = {"s": Decimal(1_000), "ms": Decimal(1), "us": Decimal("0.001"), "
 
 
 class MappingError(ValueError):
-    """A mapping cannot be used; ``faults`` lists everything that is wrong, by member."""
+    """Raised if a mapping cannot be used; ``faults`` lists everything that is wrong, by member."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:
         self.faults = tuple(faults)
@@ -39,7 +39,7 @@ class FileMapping:
     """Where a file holds its times and values; columns have the names that the file gives them."""
 
     timestamp_columns: tuple[str, ...] = ()
-    """The time columns; cells of several, such as a date and a time, are joined by a space."""
+    """The time columns; if there are several, such as a date and a time, a space joins their cells."""
     value_columns: Mapping[str, str] = field(default_factory=dict)
     """The column of each part of a value. A value without parts has one column, under an empty name."""
     time_format: str | None = None
@@ -47,17 +47,17 @@ class FileMapping:
     zone: ZoneInfo | None = None
     """The zone of times without an offset; if None, such times are not allowed."""
     stamp: Literal["start", "end"] | None = None
-    """Whether a time is the start or the end of its value's interval; None, if not stated, means the start."""
+    """Whether a time is the start or the end of its value's interval; None (not stated) means the start."""
     series: str | None = None
     series_column: str | None = None
     where: tuple[Condition, ...] = ()
-    """Conditions that a row must all meet to count."""
+    """Conditions that must all be met for a row to count."""
     single: tuple[str, ...] = ()
     """Columns whose text is the same in all counted rows of a series, such as a kind of measurement or a unit."""
     words: Mapping[str, Decimal] = field(default_factory=dict)
-    """The numbers that words in place of a value represent."""
+    """The numbers represented by words that replace a value."""
     missing: frozenset[str] = frozenset()
-    """Texts, in place of a value, that mean there is none; rows with such a text are skipped."""
+    """Texts that, in place of a value, mean that there is no value; rows with such a text are skipped."""
     multiply: Decimal | None = None
     differences: bool = False
     """Whether a value is a register reading, so that its growth since the previous row counts."""

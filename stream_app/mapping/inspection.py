@@ -22,7 +22,7 @@ from stream_app.mapping.members import shipped_mappings
 from stream_app.mapping.timeforms import DAYS, formats_of, has_offset, is_hour
 
 SAMPLED: Final = 1_000
-"""How many rows at the start have their cells examined."""
+"""The number of rows at the start whose cells are examined."""
 MOST_WORDS: Final = 5
 """Maximum number of words among numbers; a column with more contains text."""
 _MOST: Final = 0.9
@@ -49,7 +49,7 @@ class Column:
 
     @property
     def words(self) -> list[str]:
-        """Return the words among the column's numbers, such as High; none if there are many."""
+        """Return the words among the column's numbers, such as High; return no words if there are many."""
         found = sorted({cell for cell in self.cells if not any(map(str.isdigit, cell))})
         return found if self.numbers and len(found) <= MOST_WORDS else []
 
@@ -100,7 +100,7 @@ def shape_of(text: str) -> str:
 
 
 def inspected(found: io.BufferedReader) -> Inspection:
-    """Return a description of a file; raises `FileError` if it is not a file of records."""
+    """Return a description of a file; raise `FileError` if it is not a file of records."""
     match language_of(found):
         case "json":
             return _of_json(found)
@@ -236,7 +236,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _told(form: Form, columns: Sequence[Column], base: FileMapping) -> Inspection:
-    """Return an inspection as far as the columns show it."""
+    """Return as much of an inspection as the columns reveal."""
     by_name = {column.name: column for column in columns}
     found = {column.name: tuple(forms) for column in columns if (forms := formats_of(column.cells))}
     hours = [one.name for one in columns if one.cells and all(is_hour(cell) for cell in one.cells)]

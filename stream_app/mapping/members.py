@@ -33,7 +33,7 @@ def mapping_of(given: Mapping[str, Any], base: FileMapping | None = None) -> Fil
 
     Raises `MappingError` with every fault. A member that is None is not given. The columns of ``base`` in `single` also
     apply, unless `single` is given but empty. The conditions of ``base`` also apply, unless a given condition names the
-    one text of their column.
+    only text allowed in their column.
     """
     reader = _Reader(given)
     found = {
@@ -75,7 +75,7 @@ def shipped_mappings() -> Mapping[str, FileMapping]:
 
 
 def read_mapping(name: str) -> FileMapping:
-    """Return a shipped mapping by name, or the mapping in a TOML file; raises `MappingError`, `OSError`."""
+    """Return a shipped mapping by name, or the mapping in a TOML file; may raise `MappingError` or `OSError`."""
     known = shipped_mappings()
     if name in known:
         return known[name]
@@ -237,7 +237,7 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def _decimal(found: object) -> Decimal:
-    """Return an exact number; a float has the digits with which it is written."""
+    """Return an exact number; a float is taken by its printed digits."""
     try:
         number = Decimal(str(found).strip())
     except InvalidOperation:

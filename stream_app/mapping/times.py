@@ -18,10 +18,10 @@ class Times:
     regular: int
     """How many of the times between two rows equal that interval."""
     gaps: int
-    """How many such times are longer than one and a half intervals."""
+    """The number of times between two rows that exceed one and a half intervals."""
     repeated: int
     backwards: int
-    """Rows that are earlier than the row above them."""
+    """The number of rows that are earlier than the row above them."""
 
     @classmethod
     def of(cls, moments_ms: Iterable[int]) -> "Times | None":

@@ -15,8 +15,8 @@ from stream_app.privacy.values import NANO
 def within_of(request: PlanRequest) -> dict[str, float | None] | None:
     """Return what each event may spend within the bound under any scheme; None if no bound is requested.
 
-    ``constant`` holds forever and ``even`` over the horizon; ``first``, ``between`` and ``last`` are the largest of
-    all. Raises `PlanError` if the bound is not finite and above 0.
+    ``constant`` holds forever and ``even`` over the horizon; ``first``, ``between`` and ``last`` (by the place of the
+    event) are the largest of all. Raises `PlanError` if the bound is not finite and above 0.
     """
     adversary, bound, events = request.adversary, request.bound, request.horizon.events
     if adversary is None or bound is None:
@@ -67,7 +67,7 @@ def epsilon_within(
 ) -> float | None:
     """Return the largest epsilon, to about six digits, that keeps each step of the courses within the bound.
 
-    ``spends`` are what the policy spends as it is. They are proportional to epsilon, except for rounding to
+    ``spends`` are the spends of the unchanged policy. They are proportional to epsilon, except for rounding to
     nano-epsilon. The search therefore finds a factor, and real courses check the resulting epsilon. Return None if no
     bound is set or no epsilon is small enough.
     """
@@ -98,7 +98,7 @@ def _loss(adversary: Adversary, courses: Sequence[Sequence[float]], factor: floa
 
 
 def _rounded(epsilon: float) -> float:
-    """Return epsilon rounded down to six digits; 0 below a nano-epsilon."""
+    """Return epsilon rounded down to six digits, or 0 if it is below a nano-epsilon."""
     if epsilon < 1 / NANO:
         return 0.0
     unit = 10.0 ** (int(f"{epsilon:e}".partition("e")[2]) - 5)

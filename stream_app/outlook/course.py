@@ -1,8 +1,8 @@
 """A horizon of regular events, and a course over it: what the worker's own decision spends on them.
 
-Budgets depend on epsilon, landmarks and scheme, but not on values. The exception is schemes that follow the data, which
-are run at their two extremes. Nothing is computed a second way here: each made-up event goes through `decision.decide`.
-The key is not secret, and a number replaces the policy's kind, which does not change the budget.
+Budgets depend on epsilon, landmarks and scheme, but not on values. Schemes that follow the data are the exception; they
+are run at their two extremes. No computation is duplicated here: each made-up event goes through `decision.decide`. The
+key is not secret, and a number replaces the policy's kind, which does not change the budget.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -66,9 +66,9 @@ def horizon_of(
 
     All readings of a step are one event.
 
-    Under landmarks the horizon begins one event before the first landmark and ends one event after the last, or
-    `WINDOWS` windows after it if the policy has windows and they are longer. Under dummies, it begins one event before
-    their range and ends one event after it.
+    With landmarks, the horizon begins one event before the first landmark and ends one event after the last, or
+    `WINDOWS` windows after it if the policy has windows and they are longer. With dummies, it extends from one event
+    before their range to one event after it.
 
     Raises `HorizonError` if an option makes no sense, or the horizon has more than `MOST_EVENTS` events.
     """

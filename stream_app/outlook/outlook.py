@@ -39,12 +39,12 @@ class Side:
     scale: MeanRange | None  # of the noise, as in `expected_scale`
     error: MeanRange | None  # expected absolute error of the measurement, in the kind's unit
     contributors: int | None = None
-    """How many contributors bring every published step within the requested error, if any.
+    """The number of contributors needed to bring every published step within the requested error.
 
     None if too many are needed or no error is requested.
     """
     lead: int | None = None
-    """The lead, in contributors, that gets an item drawn at every published step; None if not a choice."""
+    """The lead, in contributors, that an item needs to be drawn at every published step; None if not a choice."""
 
     def means(self) -> tuple[tuple[str, MeanRange | None], ...]:
         """Return the figures by name."""
@@ -63,7 +63,7 @@ class Outlook:
     landmarks: tuple[bool, ...]  # which steps of that course are landmarks
     loss: TemporalLoss | None  # of each step of the course that loses most, under the correlation; None without one
     epsilon_within: float | None
-    """The policy's epsilon that keeps this loss within the requested bound; None if there is none."""
+    """The policy's epsilon that keeps this loss within the requested bound; None if there is no such epsilon."""
 
 
 def events_of(request: PlanRequest) -> int:
@@ -133,7 +133,7 @@ class Crowd(NamedTuple):
 
 
 def crowds(policy: Policy, watch: Watch) -> Iterator[Crowd]:
-    """Yield an outlook for each number in `COUNTS`; nothing if the level has no landmarks or they are hidden."""
+    """Yield an outlook for each number in `COUNTS`; yield nothing if the level has no landmarks or they are hidden."""
     for request in _requests(policy):
         yield Crowd(request.horizon.events - 2, tuple(outlooks(request, watch)))
 

@@ -21,11 +21,11 @@ _SIDES: Final = (
     (-_BAR / 2, "landmark", pictures.LANDMARK_COLOUR, pictures.OTHER_COLOURS[2]),
     (_BAR / 2, "regular", pictures.REGULAR_COLOUR, pictures.OTHER_COLOURS[1]),
 )
-"""For the bars: shift, label, colour under the policy's own scheme, and colour under others."""
+"""The shift and label of each side's bars, and their colours under the policy's own scheme and under others."""
 
 
 def range_of(kind: Kind) -> float | None:
-    """Return the width of a single number's range, or None; a larger error is meaningless."""
+    """Return the width of a single number's range, beyond which an error is meaningless; None for other kinds."""
     match kind:
         case Number():
             return kind.axis.double(kind.axis.high) - kind.axis.double(kind.axis.low)
@@ -108,7 +108,7 @@ def _look(place: int, outlook: Outlook) -> dict[str, Any]:
 
 
 def _own_last(outlooks: Sequence[Outlook]) -> list[tuple[int, Outlook]]:
-    """Return the schemes and their positions, the own scheme last so that it is drawn on top."""
+    """Return the schemes and their positions, with the own scheme last so that it is drawn on top."""
     return sorted(enumerate(outlooks), key=lambda found: found[1].variant.own)
 
 

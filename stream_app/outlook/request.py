@@ -27,7 +27,7 @@ MOST_DRAWN = 100_000  # limit of events over all courses of a variant, except on
 
 
 class Variant(NamedTuple):
-    """A scheme; if it follows the data, the scheme at one extreme of the data."""
+    """A scheme or, if it follows the data, that scheme at one extreme of the data."""
 
     scheme: Mapping[str, Any]  # the `scheme` member as in a policy record
     end: str  # what is assumed of the data; empty if the scheme ignores them

@@ -1,4 +1,4 @@
-"""How many contributors a collected statistic needs for a wanted error: the smallest ward.
+"""How many contributors a collected statistic needs for a target error: the smallest ward.
 
 A release counts as *within* an error if that is true with probability `WANTED`, whatever the contributors' items are.
 The error comes from noise alone: items are first rounded to their grid and clamped to their range.
@@ -35,8 +35,8 @@ def contributors(policy: Policy, spend_nano: int, error: Fraction) -> int | None
     """Return how many contributors a release with this budget needs for an error above 0, or None.
 
     For a sum, the error is per contributor, in the value's unit. For a mean, it is the mean's error. For counts, it is
-    a share of the contributors. For a choice, it is also such a share: the item with that lead is to be drawn. None
-    means that more than `MOST_CONTRIBUTORS` are needed, or that the data are not collected.
+    a share of the contributors. For a choice, it is also a share of them: the lead of the item that is to be drawn.
+    None means that more than `MOST_CONTRIBUTORS` are needed, or that the data are not collected.
     """
     kind, collect = policy.kind, policy.collect
     if collect is None:
@@ -57,7 +57,7 @@ def contributors(policy: Policy, spend_nano: int, error: Fraction) -> int | None
 
 
 def within_words(policy: Policy, error: float) -> str | None:
-    """Return in words what is within an error; None for data that are not collected and so have no ward."""
+    """Describe what is within an error; return None for data that are not collected and so have no ward."""
     match policy.kind:
         case _ if policy.collect is None:
             return None
@@ -91,7 +91,7 @@ def laplace_tail(rate: float) -> Tail:
 
 
 def sum_tail(one: float, other: float) -> Tail:
-    """Return the tail of the sum of two independent draws of discrete Laplace noise of these rates.
+    """Return the tail of the sum of two independent draws of discrete Laplace noise with these rates.
 
     With a and b for ``exp(-rate)``, the product of both generating functions ``(1 - a)^2 / ((1 - a z) (1 - a / z))``
     has the partial fractions ``P(n) = w (a^|n| a / (1 - a^2) - b^|n| b / (1 - b^2))``, where ``w = (1 - a)^2 (1 - b)^2
@@ -125,12 +125,12 @@ def contributors_of_total(reach: int, error_cells: Fraction) -> int:
 
 
 def contributors_of_mean(sum_rate: float, number_rate: float, farthest: int, error_cells: Fraction) -> int | None:
-    """Return how many contributors a mean over a hidden number needs; None: more than `MOST_CONTRIBUTORS`.
+    """Return how many contributors a mean over a hidden number needs; None if more than `MOST_CONTRIBUTORS`.
 
     With noise x in the sum and y in the number n, and the mean m cells from the middle of the range, the error is ``|x
     - m y| / (n + y)``. The mean is assumed to lie at an end of the range, ``farthest`` cells away, where y matters
-    most. The gain from clamping there is ignored, and n + y < 1 is a failure. The result for n therefore also holds for
-    any larger number.
+      most. The gain from clamping there is ignored, and n + y < 1 is a failure. The result for n therefore also holds
+      for any larger number.
     """
     most = min(ceil(NEGLIGIBLE / number_rate), MOST_DRAWS)
     draws = np.arange(-most, most + 1, dtype=np.float64)

@@ -70,7 +70,7 @@ class Skip(NamedTuple):
 
 
 class Balanced(NamedTuple):
-    """A fixed share of the budget for regular steps (units of 1e-6), with the rest split among landmarks.
+    """A fixed share of the budget, in units of 1e-6, for regular steps; landmarks split the rest.
 
     If regular steps get the whole budget, landmarks are not published: they are repeated or suppressed at no cost.
     """

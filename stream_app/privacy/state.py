@@ -17,7 +17,7 @@ NEVER = -1
 
 @frozen
 class Promise:
-    """The landmarks that the current period protects together, and the budget that earlier periods used."""
+    """The landmarks that the current period jointly protects, and the budget that earlier periods used."""
 
     landmarks: LandmarkSet  # steps of the current period's length
     spare_left: int
@@ -84,7 +84,7 @@ class State:
         return State(guard, self.promise, clock, self.latest, self.closed)
 
     def elapsed_steps(self, index: int) -> int:
-        """Return the number of steps from the period's last processed step to ``index``; 0 if it is the first."""
+        """Return the number of steps from the period's last processed step to ``index``; 0 if that is the first."""
         return where(self.clock.last_step != NEVER, index - self.clock.last_step, 0)
 
     @property

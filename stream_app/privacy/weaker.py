@@ -87,7 +87,7 @@ def _needed_ms(grid: Grid, former: Grid, window: int) -> int:
 
 
 def _cover(policy: Policy, before: Policy, state: State) -> Sequence[Interval]:
-    """Return the spans, ascending and in ms, that the new version protects together in addition to a window."""
+    """Return the spans, ascending and in ms, that the new version jointly protects in addition to a window."""
     if isinstance(policy.protection, UserLevel):
         begin_ms = _begin_ms(policy, state)
         return ((begin_ms, begin_ms + policy.protection.length * policy.step_ms),)

@@ -52,7 +52,7 @@ class Doubt(NamedTuple):
 
 
 class CheckedRows:
-    """Counts what the checks need, over the rows that no earlier run had; memory grows with the number of series.
+    """Counts what the checks need, over rows that were in no earlier run; memory grows with the number of series.
 
     A row that was rejected as late or duplicate but repeats a row of an earlier run, byte for byte, counts as neither;
     ``repeated`` finds such rows.
@@ -66,7 +66,7 @@ class CheckedRows:
         self.count = 0
         self.refused: Counter[Reason] = Counter()
         self.first: dict[Reason, int] = {}
-        """For each reason, the number of the first row rejected for it, counted from 0 in the input."""
+        """For each reason, the zero-based index in the input of the first row rejected for it."""
         self._unfit = array("Q")  # the rows rejected for their content: four times the row number, plus the reason
         self.ruling: dict[Reason, Policy] = {}
         """For each reason, the policy of the first rejected row's series, if there is one."""
@@ -84,7 +84,7 @@ class CheckedRows:
         self._repeats: list[tuple[Reason, bytes]] = []
 
     def take(self, number: int, record: bytes, parsed: Parsed, reason: Reason | None, row_of: Lookup) -> None:
-        """Take a record, its content and why it was rejected; ``row_of`` returns a series' state after the record."""
+        """Take a record, its content and any rejection reason; ``row_of`` returns a series' state after the record."""
         if number < self._earlier:
             return
         self.count += 1
@@ -137,7 +137,7 @@ class CheckedRows:
 
     @property
     def swallowed(self) -> bool:
-        """Whether the policy's substitute replaces more rows than can be wrong in a file."""
+        """Whether the policy's substitute replaces more rows than may be wrong in a file."""
         return 100 * self.ranges.substituted > MOST_PERCENT * self.count
 
     @property
@@ -254,7 +254,7 @@ class _OneStep:
 
 
 def strange_time(at_ms: int, latest_ms: int) -> str:
-    """Return what a time outside plausible years was perhaps meant to be, or an empty text if it is plausible."""
+    """Return a guess at the meaning of a time outside plausible years, or an empty text if it is plausible."""
     if _PLAUSIBLE_MS <= at_ms <= latest_ms:
         return ""
     form = _DATES.get(len(str(at_ms)))

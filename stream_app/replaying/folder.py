@@ -44,7 +44,7 @@ class BusyFolderError(ReplayFolderError):
 
 
 class Digest:
-    """Keyed BLAKE2b over what decisions depend on: first the configuration, then the records in order."""
+    """A keyed BLAKE2b hash of what affects decisions: first the configuration, then the records in order."""
 
     def __init__(self, secret: bytes, context: Context) -> None:
         """Take in the default policies and the configuration.
@@ -125,7 +125,7 @@ class ReplayFolder:
     @classmethod
     @contextmanager
     def claimed(cls, path: Path) -> Iterator[Self]:
-        """Create the folder if needed and keep other runs out; raises `ReplayFolderError` or `OSError`."""
+        """Create the folder if needed and keep other runs out; may raise `ReplayFolderError` or `OSError`."""
         made = [each for each in (path, *path.parents) if not each.exists()]
         path.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -243,7 +243,7 @@ class ReplayFolder:
                 file.close()
 
     def replaced(self, *, own_key: bool) -> int:
-        """Move all old files to the first unused number and return it; a spare key becomes the folder's key.
+        """Rename all old files with the first unused number and return it; a spare key becomes the folder's key.
 
         A crash midway leaves either no old files, or files for which a run without ``--replace`` is still refused.
         """

@@ -24,13 +24,13 @@ class Ranges:
 
     def __init__(self) -> None:
         self.values = 0
-        """Values that were checked: readings, or the aggregate of a step's readings once it closes."""
+        """The number of values that were checked: readings, or the aggregate of a step's readings once it closes."""
         self.outside = 0
-        """The number of those outside their policy's range."""
+        """The number of checked values outside their policy's range."""
         self.substituted = 0
-        """Rows whose value is replaced by the policy's substitute."""
+        """The number of rows whose value is replaced by the policy's substitute."""
         self.first_substituted: tuple[int, Policy] | None = None
-        """The number of the first such row in the input, counted from 0, and its policy."""
+        """The zero-based index in the input of the first row with a substituted value, and its policy."""
         self._strict: dict[str, tuple[Policy, Item]] = {}
         self._open: dict[str, _Step] = {}
         self._of: dict[str, Counter[str]] = {}  # each series' values, and those beyond each end

@@ -27,7 +27,7 @@ from stream_app.setup.views import joint_faults
 from stream_app.words.amount import summed
 
 Records = Callable[[], Iterator[bytes]]
-"""Yields the input's records from the first one, each time it is called; they are read at least twice."""
+"""Yields the input's records from the start on each call; they are read at least twice."""
 Watched = Callable[[Iterator[bytes], str], Iterable[bytes]]
 """Passes records on as they are read, and shows the progress; the text says what is done with them."""
 
@@ -40,7 +40,7 @@ SHARED_KEY: Final = (
 
 
 class RunRequest(NamedTuple):
-    """Settings, policies placed before theirs, and a worker's key file; None: the folder's own key is used."""
+    """Settings, policies placed before theirs, and a worker's key file (None for the folder's own key)."""
 
     settings: Settings
     policies: tuple[DefaultPolicy, ...] = ()
@@ -118,7 +118,7 @@ def replay(
     watched: Watched = lambda items, _: items,
     checked: Checked = lambda _: None,
 ) -> RunResult:
-    """Process records into a claimed folder: everything is in place, or nothing is changed.
+    """Process records into a claimed folder; either everything is put in place, or nothing is changed.
 
     An exception from ``checked`` is passed on, and then nothing is changed either.
 

@@ -1,4 +1,4 @@
-"""Build the context for processing: keys, default policies and limits; report all faults at once."""
+"""Builds the context for processing (keys, default policies and limits), and reports all faults at once."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -50,7 +50,7 @@ def context_of(settings: Settings, keys: KeyRing, partition_of: Callable[[bytes]
 
 
 def backward_envelopes(settings: Settings) -> dict[str, Envelope]:
-    """Return the backward loss functions of the configured correlations; raises `InvalidSettingsError`."""
+    """Return the backward loss functions of the configured correlations; raise `InvalidSettingsError` on failure."""
     problems: list[Problem] = []
     found: dict[str, Envelope] = {}
     for name, path in settings.correlations.items():

@@ -21,7 +21,7 @@ class CorrelationFileError(Exception):
 
 
 def load(path: Path) -> Correlation:
-    """Return the correlation in a file, ignoring other fields; raises `CorrelationFileError` if invalid."""
+    """Return the correlation in a file, ignoring other fields; raise `CorrelationFileError` if it is invalid."""
     try:
         return correlation_of(decoded(path.read_text(encoding="utf-8")))
     except OSError as error:
@@ -35,7 +35,7 @@ def load(path: Path) -> Correlation:
 def adversary_of(
     file: Path | None, name: str | None, correlations: Callable[[], Mapping[str, Path]]
 ) -> tuple[Adversary | None, str]:
-    """Return the adversary for a file's correlation or, without a file, for a policy's; or say why there is none.
+    """Return the adversary for the correlation of a file or, without one, of a policy; or say why there is none.
 
     ``correlations`` maps names to the configured files. Raises the same errors as `load`.
     """
@@ -47,7 +47,7 @@ def adversary_of(
 
 
 def decoded(text: str) -> object:
-    """Return the values of a JSON text; raises `ValueError`.
+    """Return the values in JSON text; raise `ValueError` if it is invalid.
 
     NaN and infinities are accepted, so that a message can name their row.
     """

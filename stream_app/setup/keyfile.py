@@ -1,7 +1,7 @@
 """Key files: the only place where a noise key is stored, readable only by its owner.
 
-A file contains the secret of its first epoch, and the random fingerprint that ledger entries name, which survives
-ratcheting and erasure. The secrets of earlier epochs cannot be derived from it.
+A file contains the secret of its first epoch, and the random fingerprint that ledger entries name. The fingerprint
+survives ratcheting and erasure. The secrets of earlier epochs cannot be derived from it.
 """
 
 import fcntl
@@ -83,7 +83,7 @@ class HeldKey:
     ring: KeyRing
 
     def without(self, epoch: int) -> KeyRing:
-        """Return the key ring that an erasure would leave; raises `KeyFileError` if that epoch's key is gone."""
+        """Return the key ring that an erasure would leave; raise `KeyFileError` if that epoch's key is gone."""
         later = self.ring.erased_before(epoch)
         if later is None:
             first = self.ring.first_epoch
@@ -125,7 +125,7 @@ class ClaimedKey(HeldKey):
 
 @contextmanager
 def looked_at(path: Path, epoch_ms: int) -> Iterator[HeldKey]:
-    """Lock a key file, sharing it with workers, to see what an erasure would leave; raises `KeyFileError`."""
+    """Lock a key file, sharing it with workers, to see what an erasure would leave; may raise `KeyFileError`."""
     with held(path):
         yield HeldKey(path, load(path, epoch_ms))
 
@@ -194,7 +194,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def read_private(path: Path) -> bytes:
-    """Return a file's content; raises `KeyFileError` if it is missing or others may read it.
+    """Return a file's content; raise `KeyFileError` if it is missing or others may read it.
 
     From then on, this process and its children leave no core dump, because it would contain the content.
     """

@@ -155,7 +155,7 @@ class Settings(BrokerSettings):
 
     @classmethod
     def load(cls, file: Path | None = None) -> Self:
-        """Read ``file`` (or an existing default file) and the environment; raises `InvalidSettingsError`."""
+        """Read ``file`` (or an existing default file) and the environment; may raise `InvalidSettingsError`."""
         problems = [
             Problem(name, _no_field(name))
             for name in sorted(os.environ)  # noqa: TID251 (this file is the reader of the environment)

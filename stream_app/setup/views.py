@@ -14,14 +14,14 @@ MOST_VIEWS: Final = 16
 
 
 def name_fault(name: object) -> str | None:
-    """Return the fault in a view's name, or None."""
+    """Return the fault in a view's name, or None if it is valid."""
     if isinstance(name, str) and NAME.fullmatch(name):
         return None
     return 'is not a valid view name; use 1 to 40 characters from a-z, 0-9 and -, as in "view":"day"'
 
 
 def view_faults(default: DefaultPolicy, limits: Limits) -> Iterator[tuple[str, str]]:
-    """Yield each field that a view's default policy must not have, with the reason."""
+    """Yield each field that makes a view's default policy invalid, with the reason."""
     policy = default.policy
     if limits.member_separator is None or limits.member_nano is None:
         yield "view", "views share one budget: set member_separator and member_epsilon in the configuration"

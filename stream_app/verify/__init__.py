@@ -1,1 +1,1 @@
-"""The noise audit: real decisions on neighbouring histories give a lower bound of the loss."""
+"""The noise audit: real decisions on neighbouring histories give a lower bound on the loss."""

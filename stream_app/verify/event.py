@@ -1,7 +1,7 @@
 """The most telling event: found on half of the runs, and counted on the other, independent half.
 
 The first half is halved again, to learn scores and to choose among their thresholds, because a score looks better than
-it is on the runs from which it was learnt.
+it really is when judged by the runs from which it was learnt.
 """
 
 from math import exp, lgamma, log, log1p
@@ -16,13 +16,13 @@ from stream_app.verify.scores import Score, Scores
 from stream_app.verify.trial import Seen
 
 HALVINGS = 60
-"""Halvings of the interval with the bound; the width left is below the rounding of doubles."""
+"""The number of halvings of the interval with the bound; what remains is below the rounding of doubles."""
 NEGLIGIBLE = 1e-18
-"""Share of a tail below which its remaining terms, which fall at least as fast, change no double."""
+"""A share of a tail; if a term is below it, the remaining terms, which fall at least as fast, change no double."""
 
 
 def at_least(successes: int, runs: int, doubt: float) -> float:
-    """Return a lower bound of a probability.
+    """Return a lower bound on a probability.
 
     If the probability were smaller, this many successes would be less likely than ``doubt``. Source: Clopper and
     Pearson, Biometrika 1934; computed in doubles.
@@ -37,7 +37,7 @@ def at_least(successes: int, runs: int, doubt: float) -> float:
 
 
 def at_most(successes: int, runs: int, doubt: float) -> float:
-    """Return an upper bound of a probability.
+    """Return an upper bound on a probability.
 
     If the probability were larger, this few successes would be less likely than ``doubt``.
     """
@@ -153,9 +153,9 @@ def _chosen(first: list[tuple[str, Score]], second: list[tuple[str, Score]]) -> 
 def least_excluded(runs: int, declared: float, doubt: float) -> float | None:
     """Return the smallest probability at which an outcome that the other history excludes is found.
 
-    The result is None if it is never found. The outcome has to be chosen among all others, none of which reveals more
-    than ``declared``, and then pass when counted. At this probability the chance of finding it is about one half. At
-    larger probabilities the chance is larger.
+    The result is None if such an outcome is never found. The outcome has to be chosen among all others, none of which
+    reveals more than ``declared``, and then pass when counted. At this probability the chance of finding it is about
+    one half. At larger probabilities the chance is larger.
     """
     choosing, testing = runs // 2 - runs // 4, runs - runs // 2
     if runs < 4 * LEAST_RUNS:
@@ -188,7 +188,7 @@ def _counts(ordered: Score, thresholds: Score) -> dict[str, NDArray[np.int64]]:
 
 
 def _wilson(hits: NDArray[np.int64] | Score, runs: int, errors: float) -> Score:
-    """Return the bound of a probability at ``errors`` standard errors (Wilson, JASA 1927): quick to compute."""
+    """Return a bound on a probability, at ``errors`` standard errors, that is quick to compute (Wilson, JASA 1927)."""
     square = errors * errors
     root = np.sqrt(hits * (1 - hits / runs) + square / 4)
     found: Score = (hits + square / 2 + errors * root) / (runs + square)

@@ -15,7 +15,7 @@ from stream_app.verify.neighbours import Pair
 from stream_app.verify.trial import Seen, UnusableError, derived, ruled, seen_of
 
 CHUNK = 200
-"""Runs between two checks of the time."""
+"""The number of runs between two checks of the time."""
 TWICE = 2
 _DRAW = 0
 """The number that derives the secret for drawing a policy's dummies; runs have longer numbers."""
@@ -40,7 +40,7 @@ class Experiment(NamedTuple):
     """The control's row; None if no policy may have twice the budget."""
     pairs: tuple[Pair, ...]
     secret: bytes
-    """All keys of all runs are derived from it."""
+    """The secret from which all keys of all runs are derived."""
 
     def subject_of(self, part: Part) -> SeriesRow:
         """Return the row with which a part's runs begin."""
@@ -57,7 +57,7 @@ class Experiment(NamedTuple):
         return seen_of(self.subject_of(part), self.pairs[part.pair], part.side, secrets)
 
     def parts(self, runs: int) -> Iterator[Part]:
-        """Yield ``runs`` runs of every history in parts; all histories grow together, so it can stop at any part."""
+        """Yield ``runs`` runs of every history in parts; all histories grow together, so any part can be the last."""
         controls = (False,) if self.control is None else (False, True)
         for start in range(0, runs, CHUNK):
             for pair, each in enumerate(self.pairs):
@@ -116,7 +116,7 @@ def here(tried: Experiment, parts: Iterable[Part]) -> Results:
 
 
 def beside(parameters: Mapping[str, Any], secret: bytes, parts: Iterable[Part], jobs: int) -> Results:
-    """Run parts of the experiment of ``parameters`` in ``jobs`` processes; yield results in their order."""
+    """Run parts of the experiment for ``parameters`` in ``jobs`` processes; yield results in the parts' order."""
     with pooled(jobs, _hold, (parameters, secret)) as pool:
         waiting: deque[tuple[Part, Future[Seen]]] = deque()
         for part in parts:

@@ -1,7 +1,7 @@
 """Pairs of histories of a policy whose steps take several readings or contributions.
 
-The histories differ in the values read and in whether there are any readings, or in one contributor's items and in when
-somebody looked at the counters.
+The histories differ in the values read and in whether there are any readings, or in one contributor's items and in the
+times at which somebody looked at the counters.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from stream_app.verify.units import unit_pairs
 MEMBER = "a"
 OTHERS = "b"
 LARGEST_CROWD: Final = 64
-"""Limit on other contributors to a step, because every run processes each of their items."""
+"""Limit on the number of other contributors to a step, because every run processes each of their items."""
 NOTHING: Final = -1
 """Replaces the item index of a contributor who sends nothing."""
 
@@ -81,7 +81,7 @@ def _pair(policy: Policy, within: Within, course: PairSteps, ends: neighbours.Ex
 
 
 def _readings(policy: Policy, within: Within, index: int, value: Any) -> Iterator[neighbours.HistoryRecord]:
-    """Yield the readings of a step; none if ``value`` is None.
+    """Yield the readings of a step; yield nothing if ``value`` is None.
 
     In a step longer than 1 ms, two readings together give the value.
     """

@@ -14,11 +14,11 @@ SERIES = "verified"
 SEED = b"0" * 64
 """A placeholder, which each run replaces with a fresh seed."""
 MOST_CLOSED = 16
-"""Most steps of collected data in a history; each of them closes, even without items."""
+"""The most steps of collected data in a history; every step closes, even without items."""
 
 
 class Extremes(NamedTuple):
-    """Two raw values as they are in events, and the cells that they are read as."""
+    """Two raw values as they appear in events, and the cells to which they correspond."""
 
     near: Any
     far: Any
@@ -54,14 +54,14 @@ def extremes_of(kind: kinds.Kind, near: Any, far: Any) -> Extremes:
 
 
 def one_cell_apart(kind: kinds.Kind) -> Extremes | None:
-    """Return two values whose cells are adjacent in each part; None if there are none or only the `extremes`."""
+    """Return two values with adjacent cells in each part; None if there are none, or only the `extremes`."""
     values = kinds.item_of(kind).adjacent
     found = None if values is None else extremes_of(kind, *values)
     return None if found is None or found.cells == extremes(kind).cells else found
 
 
 def invalid(kind: kinds.Kind) -> Iterator[tuple[str, Extremes]]:
-    """Yield an invalid value, which gets substituted, once with another value and once with the substitute."""
+    """Yield an invalid value, which will be substituted, paired first with another value, then with the substitute."""
     substitute = kind.quantise(Raw(None))
     if substitute is None:
         return

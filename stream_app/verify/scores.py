@@ -1,10 +1,10 @@
 """Scores of a run: how strongly it supports one history against the other.
 
 One score follows the mechanisms. It measures how much nearer the measurements are to the first history's cells than to
-the second's, times the epsilon spent on them. One is learnt from a histogram of each column. The others are single
-columns, in which a raw value may show. `event` finds which score is most telling. Ideas: StatDP (Ding et al., CCS 2018)
-looks for events; DP-Sniper (Bichsel et al., S&P 2021) learns scores, whose thresholds are the most telling events
-(Neyman and Pearson).
+the second's, multiplied by the epsilon spent on them. Another score is learnt from a histogram of each column. The
+others are single columns, in which a raw value may show. `event` finds which score is most telling. Ideas: StatDP (Ding
+et al., CCS 2018) looks for events; DP-Sniper (Bichsel et al., S&P 2021) learns scores, whose thresholds are the most
+telling events (Neyman and Pearson).
 """
 
 from collections.abc import Callable, Iterator
@@ -22,11 +22,11 @@ ABSENT = 2.0**62
 """Replaces a missing distance: larger than all real ones."""
 BINS = 32
 UNSEEN = 0.5
-"""Added to the count of each bin, so that none is impossible."""
+"""Added to the count of each bin, so that no bin is impossible."""
 
 
 def bin_ratios(first: Score, second: Score) -> Callable[[Score], Score]:
-    """Learn how much likelier (log) each bin of a column is under the first history, from runs of both histories."""
+    """Learn, from runs of both histories, how much likelier (as a log) each bin of a column is under the first."""
     quantiles = np.quantile(np.concatenate((first, second)), np.linspace(0, 1, BINS + 1), method="lower")
     edges = np.unique(quantiles)
     bins = len(edges) + 1
@@ -37,7 +37,7 @@ def bin_ratios(first: Score, second: Score) -> Callable[[Score], Score]:
 
 
 def pattern_ratios(first: Seen, second: Seen) -> Callable[[Seen], Score]:
-    """Learn how much likelier a run's pattern of decisions and spends is under the first history; 0 if unseen."""
+    """Learn how much likelier a run's pattern of decisions and spends is under the first history (0 if unseen)."""
     counts: dict[tuple[int, ...], list[float]] = {}
     for nth, side in enumerate((first, second)):
         patterns, found = np.unique(side, axis=0, return_counts=True)
@@ -111,7 +111,7 @@ class Scores:
             yield spend, np.where(missing | (apart == 0), 0.0, (other - one) / (apart or 1.0))
 
     def _both(self, seen: Seen, place: int, output: Output) -> tuple[Score, Score, float]:
-        """Return the distances of the measurements from each history's cells, and that between the histories' cells."""
+        """Return the distances of the measurements from each history's cells, and between the two histories' cells."""
         columns, _ = cell_columns(self._pair, place)
         cells = seen[:, columns].astype(np.float64)
         one, other = (reference(output, self._pair, side) for side in (0, 1))
@@ -125,7 +125,7 @@ class Scores:
         return self._distance(cells - one), self._distance(cells - other), float(apart)
 
     def _distances(self, seen: Seen) -> Iterator[tuple[str, Score]]:
-        """Yield the size of the noise, assuming either history: the largest, and each one after a coin toss.
+        """Yield the size of the noise, assuming either history: the largest size, and each size after a coin toss.
 
         Noise that ends too early, or that has a gap because it shares bits with the coin, excludes some of these sizes.
         """

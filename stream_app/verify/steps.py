@@ -15,9 +15,9 @@ They are the last landmarks, to which those without an event leave their budget.
 """
 MOST_OF_A_WINDOW = 4
 MANY = 7
-"""Steps before a differing one, in the longest histories."""
+"""The number of steps before a differing one in the longest histories."""
 FIRST = 1
-"""The first step of histories that no landmark places."""
+"""The first step of histories whose position no landmark determines."""
 
 
 class Step(NamedTuple):
@@ -39,7 +39,7 @@ class PairSteps(NamedTuple):
 
     @property
     def differing(self) -> int:
-        """Return the number of steps at which they differ."""
+        """Return the number of steps at which the neighbours differ."""
         return sum(step.differs for step in self.steps)
 
 
@@ -143,7 +143,7 @@ def last_landmarks(landmarks: LandmarkSet) -> list[int]:
 
 
 def _regular(landmarks: LandmarkSet, index: int, way: int) -> int | None:
-    """Return the nearest step before (-1) or after (1) ``index`` that is not a landmark, or None."""
+    """Return the nearest step before (-1) or after (1) ``index`` that is not a landmark; None if there is none."""
     index += way
     while index in landmarks:
         first, end = next(interval for interval in landmarks.intervals if interval[0] <= index < interval[1])

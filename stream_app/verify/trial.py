@@ -1,10 +1,10 @@
-"""Runs: a history processed as by a worker, many times at once, and what an observer sees, as integers.
+"""Runs: a history that is processed as by a worker, many times at once, and an observer's view, as integers.
 
 Each run is one series, and several runs share one fresh key. The bits of each run come from a keyed hash of a message
 that names its series, so no two runs share a message. They are as independent as runs under separate keys, as far as
 the hash is pseudo-random. The noise of a worker's series relies on that as well. One record of all these runs is
-processed before the next record of any run. Columns process whatever they process in a worker, and the rest is
-processed one by one.
+processed before the next record of any run. Whatever a worker processes as columns is processed as columns here, and
+the rest one by one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -99,7 +99,7 @@ def seen_of(row: SeriesRow, pair: Pair, side: int, secrets: Sequence[bytes]) -> 
 
 
 def series_of(number: int) -> str:
-    """Return the series of a run; names are equally long, so nothing else differs."""
+    """Return the series of a run; all names are equally long, so that only the names differ."""
     return f"run{number:012d}"
 
 
@@ -175,7 +175,7 @@ def _width(pair: Pair) -> int:
 
 
 def sown(sent: HistoryRecord, series: str, secret: bytes, place: int) -> bytes:
-    """Return a record as one run sends it: with the run's series, and with a seed of its own if it takes one."""
+    """Return a record as one run sends it: with the run's series, and with its own seed if it takes a seed."""
     value = sent.value.replace(_OWN_SERIES, wire.dump({"series": series})[1:-1])
     return value.replace(SEED, derived(secret, place).hex().encode()) if sent.seeded else value
 

@@ -2,7 +2,7 @@
 
 The histories differ in one unit, in as many consecutive units as are protected together (also across a step boundary),
 or in landmark units. The content of landmark units enters no release. If only landmark units differ, nothing may
-distinguish the histories, so the pair is declared 0.
+distinguish the histories, so the pair's declared loss is 0.
 """
 
 from collections.abc import Iterator, Sequence
@@ -114,7 +114,7 @@ def _across(units: Units, border: int) -> range:
 
 
 def _ends(kind: UnitStatistic) -> neighbours.Extremes:
-    """Return two values of a unit that change the statistic as much as any two do."""
+    """Return two values of a unit that change the statistic as much as any two values can."""
     if not isinstance(kind, Share):
         return neighbours.extremes(kind.item)
     axis = kind.item.axis

@@ -1,4 +1,4 @@
-"""The verdict on a policy: for each pair, a lower bound of the loss and the declared loss; and a plot."""
+"""The verdict on a policy, and its plots: for each pair, a lower bound on the loss and the declared loss."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
@@ -30,12 +30,12 @@ class Judgement(Enum):
 
 
 class MeasuredBounds(NamedTuple):
-    """The lower bounds of the loss that some runs of a pair show."""
+    """The lower bounds on the loss that some runs of a pair show."""
 
     shown: float
-    """The least loss, with confidence 95 %."""
+    """The least loss, at 95 % confidence."""
     certain: float
-    """The least loss, with confidence 1 - 10^-6."""
+    """The least loss, at a confidence of 1 - 10^-6."""
     runs: int
     """Number of runs of each history, including those for learning; the smaller number if time ran out."""
     event: str
@@ -72,9 +72,9 @@ class Power(NamedTuple):
     twice: int
     """The number of pairs on which the control, which spends twice the budget, is detected."""
     excluded: float | None
-    """The smallest probability at which an outcome that the other history excludes is found; None if never."""
+    """The smallest probability at which an outcome that the other history excludes is found; None if it never is."""
     events: int
-    """Events of the longest history, differing or not."""
+    """The number of all events in the longest history, differing or not."""
 
 
 class Verdict(NamedTuple):
@@ -82,7 +82,7 @@ class Verdict(NamedTuple):
 
     results: tuple[PairResult, ...]
     events: int = 0
-    """Releases and looks of the longest history."""
+    """The number of releases and looks in the longest history."""
 
     @property
     def power(self) -> Power:
@@ -95,7 +95,7 @@ class Verdict(NamedTuple):
 
     @property
     def judgement(self) -> Judgement:
-        """Return the verdict; unless the control is found, finding no fault shows nothing."""
+        """Return the verdict; finding no fault shows nothing unless the control is found to be broken."""
         if any(result.broken for result in self.results):
             return Judgement.BROKEN
         return Judgement.HOLDS if any(result.found for result in self.results) else Judgement.NO_POWER

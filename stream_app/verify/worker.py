@@ -38,14 +38,14 @@ from stream_app.verify.neighbours import Pair
 from stream_app.verify.trial import RecordOutcome, Seen, UnusableError, derived, input_of, row_of, series_of, sown
 
 PARTS = 40
-"""Parts whose runs are processed at once."""
+"""The number of parts whose runs are processed at once."""
 PATIENCE_SECONDS = 120.0
 _POLL_SECONDS = 0.05
 _LAST_LINES = 5
 
 
 class WorkerError(Exception):
-    """The worker did not process what it was sent; the message says why, and what to do."""
+    """Raised if the worker did not process what it was sent; the message says why, and what to do."""
 
 
 class DecidedCounts(NamedTuple):
@@ -82,7 +82,7 @@ class OwnWorker:
         self._read = {self._names.releases: 0, self._names.rejects: 0}
 
     def results(self, tried: Experiment, parts: Iterable[Part]) -> Results:
-        """Have the worker process parts of an experiment in order; raises `UnusableError` and `WorkerError`."""
+        """Have the worker process parts of an experiment in order; may raise `UnusableError` or `WorkerError`."""
         remaining = iter(parts)
         while block := list(islice(remaining, PARTS)):
             yield from zip(block, asyncio.run(self._seen(tried, block)), strict=True)

@@ -59,7 +59,10 @@ class UsedBudget(NamedTuple):
         return worse(*mine, *other) or (mine == other and self[:2] < than[:2])
 
     def sentence(self, series: int, *, versions: bool, least: str = "") -> str:
-        """Return the budget in words, as the largest share of ``series`` series; ``versions``: some had several."""
+        """Return the budget in words, as the largest share of ``series`` series.
+
+        ``versions`` says whether some series had several.
+        """
         whose = f"{quoted(self.series)}, policy {self.policy}" if versions else quoted(self.series)
         most = f"; the largest share of {series:,} series" if series > 1 else ""
         return largest_loss(self.used_nano, self.epsilon_nano, least, f"; {whose}{most}")

@@ -2,7 +2,7 @@
 
 For histories that differ as the guarantee says, the odds between any two of them change by at most a factor of
 e^epsilon, whatever is published. A claim is true for some of them and not for the others, so its odds do not change by
-more either.
+a larger factor either.
 """
 
 from math import exp, floor, log10

@@ -150,7 +150,7 @@ def landmark_steps(parameters: Parameters) -> int:
 
 
 def how_far(parameters: Parameters, unit: Unit) -> str:
-    """Return how far neighbours may differ at such a step, or "" if any two values are neighbours."""
+    """Return how far neighbours may differ at each differing step, or "" if any two values are neighbours."""
     value, collect = parameters["value"], parameters.get("collect")
     if collect:
         who = (
@@ -194,7 +194,7 @@ def beyond(parameters: Parameters, unit: Unit) -> Iterator[str]:
 
 
 def leaves_out_landmarks(parameters: Parameters) -> bool:
-    """Return whether the scheme gives landmarks no share; false with units, which other words cover."""
+    """Return whether the scheme gives landmarks no share; false with units, which are described elsewhere."""
     scheme = parameters["scheme"]
     nothing = scheme["name"] == "skip" or (scheme["name"] == "balanced" and scheme.get("regular_share") == 1)
     return nothing and not parameters["protection"].get("unit")

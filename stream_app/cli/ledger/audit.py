@@ -108,7 +108,7 @@ def _add_drawing_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Audit the ledger; return 0 if it holds, 1 if there are findings, 3 if it has no entries.
+    """Audit the ledger; return 0 if it holds, 1 if there are findings, and 3 if it has no entries.
 
     Raises `UsageError` for unreadable input.
     """
@@ -169,7 +169,7 @@ def _following(
 
 
 def _question(arguments: argparse.Namespace) -> "AccountingQuestion | None":
-    """Return the questions that the ledger's sums cannot answer, or None; raise `UsageError` if invalid."""
+    """Return the questions that the ledger's sums cannot answer, if any; raise `UsageError` if they are invalid."""
     if arguments.html is not None or arguments.picture is not None:
         with drawing(OPTIONS):
             prepare()
@@ -251,7 +251,7 @@ def _dates(curves: Sequence[Curve]) -> str:
 
 
 def _origin(arguments: argparse.Namespace, source: "FileSource | TopicSource") -> str:
-    """Return what was audited, and by which version; the date is omitted, so equal ledgers give equal bytes."""
+    """Return what was audited, and by which version; the date is omitted so that equal ledgers give equal bytes."""
     ledger = f"ledger {arguments.ledger}" if source.topic is None else f"topic {source.topic}"
     releases = "" if arguments.releases is None else f", releases {arguments.releases}"
     return f"Audit of the {ledger}{releases}, by landmark-stream {__version__}"

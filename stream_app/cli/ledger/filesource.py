@@ -48,7 +48,7 @@ def settings_of(arguments: argparse.Namespace) -> "Settings | None":
 
 
 def lifetime_of(arguments: argparse.Namespace, settings: "Settings | None") -> int | None:
-    """Return the lifetime in nano-epsilon, or None, which stands for the first epsilon of each series."""
+    """Return the lifetime in nano-epsilon; None stands for the first epsilon of each series."""
     given: int | None = arguments.lifetime
     if given is not None or settings is None or settings.lifetime_epsilon is None:
         return given
@@ -74,7 +74,7 @@ def reads_twice(arguments: argparse.Namespace) -> bool:
 
 @contextmanager
 def reading(ledger: Path, asked: str = "") -> Iterator[None]:
-    """Turn errors about aborted entries and unreadable files into `UsageError`, with the option in ``asked``."""
+    """Turn errors about aborted entries and unreadable files into a `UsageError` that names the option in ``asked``."""
     with mendable(UncommittedError, by=f"--ledger {ledger}: "), readable(asked):
         yield
 

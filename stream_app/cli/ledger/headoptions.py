@@ -1,4 +1,4 @@
-"""The part of ``audit`` for signed checkpoints: options, trusted keys, files, proofs of an entry."""
+"""The part of ``audit`` for signed checkpoints: options, trusted keys, files, and proofs of an entry."""
 
 import argparse
 import asyncio
@@ -119,7 +119,7 @@ def prove(arguments: argparse.Namespace) -> int:
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Check a proof; return 0 if it holds and 1 if not."""
+    """Check a proof; return 0 if it holds and 1 if it does not."""
     if arguments.ledger is None or not arguments.public_key:
         raise UsageError("--proof FILE: add --ledger FILE, which contains the entry, and --public-key FILE")
     keys = _keys(arguments.public_key)

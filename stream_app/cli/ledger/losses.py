@@ -1,4 +1,4 @@
-"""The part of ``audit`` about temporal loss under a correlation and about composition of losses."""
+"""The part of ``audit`` that computes temporal loss under a correlation, and compositions of losses."""
 
 import argparse
 from collections.abc import Mapping, Sequence

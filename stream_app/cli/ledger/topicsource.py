@@ -46,7 +46,7 @@ class TopicSource:
     """The topics of the ledger and, if requested, of releases and signed checkpoints."""
 
     def __init__(self, arguments: argparse.Namespace, settings: Settings) -> None:
-        """Select the topics in the settings that the arguments ask for."""
+        """Select, from the settings, the topics that the arguments request."""
         if arguments.releases is not None:
             raise UsageError("--releases FILE: add --ledger FILE; without files, both topics are read")
         self._arguments = arguments

@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class _Checked(NamedTuple):
-    """Result of a check: errors, values in force, notes, and the times that each policy protects."""
+    """The result of a check: errors, values in force, notes, and the times that each policy protects."""
 
     problems: Sequence[Problem]
     shown: Mapping[str, Any] = MappingProxyType({})
@@ -117,7 +117,7 @@ def _settings(file: Path | None) -> _Checked:
 
 
 def _named(default: DefaultPolicy, limits: Limits) -> str:
-    """Return the glob of the series or views that a default policy applies to."""
+    """Return the glob that matches the series or views to which a default policy applies."""
     return f"{default.glob}{limits.member_separator or '/'}{default.view}" if default.view else default.glob
 
 

@@ -15,7 +15,7 @@ IN_A_CHECKOUT = {
     "prometheus": "deploy/prometheus",
     "docs": "docs",
 }
-"""Folders of a checkout, by the names that they have below share/landmark-stream in a wheel (pyproject.toml)."""
+"""Folders of a checkout, keyed by their names below share/landmark-stream in a wheel (pyproject.toml)."""
 
 
 def folder_of(name: str) -> Path:

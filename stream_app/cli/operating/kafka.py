@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Perform the action; return 0 if the broker is in the requested state.
 
-    ``status`` returns 0 if the broker answers, else 1.
+    ``status`` returns 0 if the broker answers, and 1 otherwise.
     """
     folder: Path = arguments.folder
     with mendable(LocalBrokerError), writable(f"--folder {folder}", "folder"):

@@ -59,7 +59,7 @@ def _add_erasing_arguments(parser: argparse.ArgumentParser) -> None:
 def erase(arguments: argparse.Namespace) -> int:
     """Erase old epochs and return 0, or print the reason for refusing and return 1.
 
-    Raises `KeyFileError` if a worker uses the file, and `UsageError`.
+    Raises `KeyFileError` if a worker uses the file; it may also raise `UsageError`.
     """
     settings = None if arguments.offline else settings_of(arguments)
     epoch_ms = _epoch_ms(arguments, settings)

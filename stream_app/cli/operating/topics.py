@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Create and check topics; return 0 if they meet all requirements, including those of the state, else 2."""
+    """Create and check topics; return 0 if all requirements, including those of the state, are met, and 2 if not."""
     settings = settings_of(arguments)
     if arguments.acls:
         granted = [_granted(words) for words in arguments.acls]

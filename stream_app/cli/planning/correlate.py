@@ -54,7 +54,7 @@ class SortedValues:
 
     sort: Sort | None = None
     series: "array[int]" = field(default_factory=lambda: array("q"), repr=False)
-    """The number of each value's series, assigned in order of first appearance."""
+    """The number of the series of each value; series are numbered in order of first appearance."""
     timestamps_ms: "array[int]" = field(default_factory=lambda: array("q"), repr=False)
     numbers: "array[float]" = field(default_factory=lambda: array("d"), repr=False)
     """Numbers, or alternating latitudes and longitudes."""

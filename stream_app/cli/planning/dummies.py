@@ -45,7 +45,7 @@ ANY_VALUE: Final[dict[str, object]] = {
 }
 """The rest of a policy, which does not affect any draw."""
 MOST_LISTED: Final = 2_048
-"""Maximum number of steps for which JSON lists the options. Each lists its steps, so output grows quadratically."""
+"""The most steps for which JSON lists the options. Each option lists its steps, so output grows quadratically."""
 MOST_ROWS: Final = 20
 STANDARD_INPUT: Final = Path("-")
 

@@ -200,13 +200,13 @@ def _document(plan: Plan) -> dict[str, Any]:
 
 
 def _ward(plan: Plan) -> dict[str, Any] | None:
-    """Return what the contributor counts are for, or None if they were not requested or there are no contributors."""
+    """Return the purpose of the contributor counts; None if not requested or if there are no contributors."""
     words, wanted = plan.ward, plan.request.error
     return None if words is None or wanted is None else {"error": float(wanted), "probability": WANTED, "what": words}
 
 
 def _noise(outlook: Outlook) -> dict[str, Any]:
-    """Return the figures of landmarks and of regular steps, averaged over the published steps."""
+    """Return the figures for landmarks and for regular steps, averaged over the published steps."""
     sides = (("landmark", outlook.landmark), ("regular", outlook.regular))
     figures = {name: {part: mean and mean.mean for part, mean in side.means()} for name, side in sides}
     return {"label": outlook.variant.label, "own": outlook.variant.own, **figures}

@@ -52,7 +52,7 @@ class Plan(NamedTuple):
 
     @property
     def ward(self) -> str | None:
-        """What the counts of contributors are for; None if not requested or if there are no contributors."""
+        """The purpose of the contributor counts; None if they were not requested or there are no contributors."""
         wanted = self.request.error
         return None if wanted is None else within_words(self.request.policy, float(wanted))
 
@@ -192,7 +192,7 @@ def _lines(plan: Plan) -> list[str]:
 
 
 def _price(plan: Plan) -> Iterator[str]:
-    """Yield the cost of publishing no landmarks; yield nothing if there are no landmarks or no such scheme."""
+    """Yield the cost of not publishing landmarks; yield nothing if there are no landmarks or no such scheme."""
     leaving = next((each for each in plan.outlooks if each.variant.leaves_out), None)
     if leaving is None or not leaving.landmark.steps:
         return

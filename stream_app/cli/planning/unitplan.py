@@ -77,7 +77,7 @@ def planned(
 
 
 def memory_notes(times: PolicyTimes, data: Data) -> Iterator[str]:
-    """Yield a note if values stay similar for longer than the policy protects.
+    """Yield a note if values stay similar for longer than the time that the policy protects.
 
     Yields nothing for a policy without units, or without data for its series.
     """

@@ -51,7 +51,7 @@ ABOVE = {
         "detected either, so this may be a fault; use more --runs"
     ),
 }
-"""Printed instead if a bound exceeds the declared loss, but with less confidence than BROKEN requires."""
+"""Printed instead of SAID if a bound exceeds the declared loss, but with less confidence than BROKEN requires."""
 
 
 class PolicyVerdict(NamedTuple):
@@ -189,7 +189,7 @@ def _kind(policy: Policy) -> str:
 
 
 def _looked_at(policy: Policy, units: Units) -> str:
-    """Return a description of how the pairs of unit histories differ, and of their declared loss."""
+    """Return a description of the differences between the pairs of unit histories and of their declared loss."""
     unit, step = (duration_in_words(length_ms) for length_ms in (units.unit_ms, policy.step_ms))
     marked = isinstance(policy.protection, LandmarkLevel) and (len(policy.landmarks) > 0 or not policy.fixed)
     differ = ["one unit"]

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Send the record and print its answer; return 0 if it is registered, 1 if refused, 3 without an answer.
+    """Send the record and print its answer; return 0 if registered, 1 if refused, and 3 if there is no answer.
 
     Raises a `UsageError` that names all faults.
     """

@@ -179,7 +179,7 @@ def _check_table(arguments: argparse.Namespace) -> None:
 
 
 async def _policies(settings: Settings, names: TopicNames) -> Policies:
-    """Return the public policies in the ledger, which show which releases are landmarks and what their error is."""
+    """Return the public policies in the ledger, which identify landmark releases and each release's error."""
     found = Policies()
     async for record in records_of(settings, names.ledger):
         if not is_claim(record) and STEP not in (record.value or b""):

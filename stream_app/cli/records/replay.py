@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Replay the file; return 0 after processing records; raise `UsageError` for doubts not accepted."""
+    """Replay the file and return 0 if records were processed; raise `UsageError` for doubts that were not accepted."""
     with mendable(InvalidSettingsError, keyfile.KeyFileError, ReplayFolderError):
         return _run(arguments)
 
@@ -131,7 +131,7 @@ def _warn(text: str) -> None:
 
 
 def _unruled(arguments: argparse.Namespace, policies: Sequence[DefaultPolicy]) -> str:
-    """Return why no record was processed, in terms of the user's options."""
+    """Return the reason why no record was processed, in terms of the user's options."""
     series = f"--series {arguments.series}" if arguments.series else f"a series of {arguments.file}"
     if arguments.policies is None:
         return (

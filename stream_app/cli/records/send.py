@@ -81,7 +81,7 @@ def _looked_at(
 
 
 def _unruled(series: Sequence[str]) -> str:
-    """Describe what happens to series for which this machine knows no policy."""
+    """Describe what happens to series for which this machine has no policy."""
     names = some_of([quoted(name) for name in series], "series")
     unless = (
         "a worker rejects their events (no-policy) unless a policy has already been sent; --wait waits for the "
@@ -91,7 +91,7 @@ def _unruled(series: Sequence[str]) -> str:
 
 
 def _defaults(settings: Settings) -> Sequence[DefaultPolicy]:
-    """Return this machine's default policies, or none if they are unusable, because a sender does not need them."""
+    """Return this machine's default policies; return none if they are unusable, because a sender needs none."""
     try:
         return default_policies(settings)
     except InvalidSettingsError:

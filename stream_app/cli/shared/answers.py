@@ -167,7 +167,7 @@ def send_and_tell(
 
 
 def _so_far(sent: SentEvents) -> str:
-    """Return, in words, what an unfinished send left in the topic, or "" if it left nothing."""
+    """Describe what an unfinished send left in the topic; return "" if it left nothing."""
     told = f"{sent.events:,} events were sent"
     if sent.unknown:
         return f"{told}; whether {sent.unknown:,} more were sent is unknown"

@@ -16,7 +16,7 @@ from stream_app.plain import INTEGER
 LAST_PORT = 65_535
 
 ENDED = "one of its processes was killed, as happens when memory runs out; use fewer --jobs, or free memory"
-"""The reason given when work in other processes was abandoned."""
+"""The reason to report if work in other processes was abandoned."""
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
@@ -85,7 +85,7 @@ FILE_OR_INPUT = "specify a readable file, or - for standard input"
 
 @contextmanager
 def readable(asked: object = "", remedy: str = "specify a readable file") -> Iterator[None]:
-    """Raise `UsageError` for an unreadable file, naming the option in ``asked`` or, if it is empty, the file."""
+    """Raise `UsageError` for an unreadable file; it names the option in ``asked`` or, if that is empty, the file."""
     try:
         yield
     except OSError as error:
@@ -116,7 +116,7 @@ def check_picture(path: Path | None) -> None:
 
 
 def check_ending(path: Path) -> None:
-    """Raise `UsageError` if a file name has no ending that gives the format."""
+    """Raise `UsageError` if a file name has no ending to determine the format."""
     if not path.suffix:
         raise UsageError(f"--picture {path}: the file extension must give the format, such as .png, .svg or .pdf")
 

@@ -1,4 +1,4 @@
-"""The settings in force, and Kafka's errors as sentences with a remedy."""
+"""The settings in force, and readable messages with a remedy for Kafka errors."""
 
 import argparse
 from collections.abc import Iterator

@@ -24,7 +24,7 @@ _BINARY: Final = {
 
 
 def binary_fault(name: str, begins: bytes) -> str:
-    """Return what is wrong with a file, judged by its first bytes, or "" if they may be text."""
+    """Return what is wrong with a file, judging by its first bytes; return "" if they may be text."""
     known = next((said for mark, said in _BINARY.items() if begins.startswith(mark)), "")
     if not known and b"\0" in begins[:2]:  # UTF-16 without byte order mark
         known = _BINARY[b"\xff\xfe"]
@@ -56,7 +56,7 @@ def add_accept(parser: argparse.ArgumentParser) -> None:
 
 
 def refuse_doubts(answered: RunResult, accepted: Sequence[str], name: str, done: str, more: Iterable[str] = ()) -> None:
-    """Raise a `UsageError` that lists each failed check not accepted; ``more`` explains refused rows."""
+    """Raise a `UsageError` that lists each failed check that was not accepted; ``more`` explains refused rows."""
     found = unaccepted(answered.doubts, accepted)
     if not found:
         return

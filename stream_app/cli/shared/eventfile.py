@@ -75,7 +75,7 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
 
 
 def mapping_in(arguments: argparse.Namespace) -> FileMapping | None:
-    """Return the mapping in the options, or None if the options name only the series or nothing.
+    """Return the mapping in the options, or None if the options name at most the series.
 
     Raises `UsageError`.
     """
@@ -227,7 +227,7 @@ def rereadable(arguments: argparse.Namespace, folder: Path) -> Iterator[EventFil
 
 
 def record_key(event: bytes, separator: str | None) -> bytes | None:
-    """Return an event's record key: its person if a separator is configured, else its series, or None."""
+    """Return an event's record key: its person if a separator is configured, else its series; None without either."""
     found = wire.decode(event)
     if isinstance(found, MemberRecord):
         return found.member.encode()

@@ -35,7 +35,7 @@ def add_policies(parser: argparse.ArgumentParser) -> None:
 
 
 def add_outputs(parser: argparse.ArgumentParser, picture: str) -> None:
-    """Add ``--picture`` with the help ``picture``, and ``--json``, for a command on each policy of FILE."""
+    """Add ``--picture`` with the help ``picture``, and ``--json``, for a command that handles each policy in FILE."""
     add_picture(parser, picture)
     parser.add_argument("--json", action="store_true", help="print one JSON object per policy, each on its own line")
 
@@ -51,7 +51,7 @@ class Document(NamedTuple):
     zone: tzinfo = UTC  # the zone of its landmarks: `protection.zone`
     fault: str = ""  # why it is invalid JSON, if it is
     clocked: tuple[Wrong, ...] = ()
-    """Errors in such times if this is a default policy, which must not depend on the current time."""
+    """Errors in human-readable times if this is a default policy, which must not depend on the current time."""
 
     @property
     def times(self) -> PolicyTimes:

@@ -18,7 +18,7 @@ MOST_SHOWN = 3  # landmark intervals; if more, the first and the last
 
 
 class PolicyTimes(NamedTuple):
-    """The times of the policy of a series or glob, and the zone in which they are displayed."""
+    """The times in the policy for a series or glob, and the zone in which they are displayed."""
 
     series: str
     policy: Policy
@@ -93,7 +93,7 @@ class PolicyTimes(NamedTuple):
         return f"{moment_in_words(start_ms, self.zone)} to {moment_in_words(end_ms, self.zone)}"
 
     def warnings(self) -> Iterator[str]:
-        """Yield warnings: times that look like seconds, with a suggestion; days that differ from the zone's."""
+        """Yield warnings about times that look like seconds, with a suggestion, or days that differ from the zone's."""
         found = (
             ("protection.step", step_as_seconds(self.policy.step_ms)),
             ("protection.offset", days_cut_by(self.policy, self.zone, time.time_ns() // 1_000_000)),

@@ -45,13 +45,13 @@ _FORMS = (
     ),
     (re.compile(r".*[\r\n].*", re.DOTALL), "continues over several lines; a closing quote may be missing"),
 )
-"""Patterns for texts meant as numbers or as missing values, each with its message; the first match counts."""
+"""Patterns for texts meant as numbers or as missing values, each with its message; the first match applies."""
 _POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+")
 _MICROSECONDS, _NANOSECONDS = 10**15, 10**18
 
 
 MOST_SORTS = 5
-"""Maximum kinds of rows to explain, once each."""
+"""The maximum number of kinds of rows to explain, once each."""
 
 
 def explained(file: EventFile, rows: CheckedRows) -> Iterator[str]:

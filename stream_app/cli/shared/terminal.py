@@ -19,7 +19,7 @@ def say(text: str) -> None:
 def folded(line: str, width: int, further: int = 2) -> str:
     """Return a line wrapped to `width` characters; continuation lines are indented by ``further`` more spaces.
 
-    A word longer than that stays whole, so that it can be copied.
+    A longer word stays whole, so that it can be copied.
     """
     if len(line) <= width:
         return line

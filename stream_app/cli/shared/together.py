@@ -31,7 +31,7 @@ class JointClaims(NamedTuple):
 
     @property
     def exceeding(self) -> bool:
-        """Whether the series together reserve more than a new person's limit."""
+        """Whether the series together reserve more than the limit for a new person."""
         return self.cap_nano is not None and self.claims_nano > self.cap_nano
 
     @property

@@ -43,7 +43,7 @@ class SeriesReadings:
     def of(
         cls, kind: UnitStatistic, aggregate: Aggregate, offset_ms: int, readings: Iterable[tuple[int, Raw]]
     ) -> "SeriesReadings":
-        """Return the readings of a series, without invalid ones and those before the offset."""
+        """Return the readings of a series, excluding invalid ones and those before the offset."""
         found: dict[int, int] = {}
         for at_ms, value in readings:
             cells = kind.quantise(value)
@@ -105,7 +105,7 @@ def _shares(kind: UnitStatistic, published: object, units: int) -> dict[str, flo
 
 
 def _constant_error(values: Sequence[dict[str, float]]) -> float:
-    """Return the mean absolute error of each part's best constant, over all spans and the parts that each has."""
+    """Return the mean absolute error of each part's best constant, over all spans and the parts that each span has."""
     errors = []
     for name in dict.fromkeys(name for parts in values for name in parts):
         known = [parts[name] for parts in values if name in parts]
@@ -119,7 +119,7 @@ class Memory(NamedTuple):
 
     lag_ms: int
     certain: bool
-    """Whether it falls below that; if not, ``lag_ms`` is the whole reach of the data."""
+    """Whether the autocorrelation falls that low; if not, ``lag_ms`` is the whole reach of the data."""
 
 
 def memory_of(series: Sequence[SeriesReadings]) -> Memory | None:
@@ -152,7 +152,7 @@ def _added(several: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 
 def _products(one: SeriesReadings, gap_ms: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the sum of products of deviations and the number of pairs, by lag up to half of the course."""
+    """Return the sum of products of deviations and the number of pairs, for each lag up to half of the course."""
     place = (one.times_ms - one.times_ms[0] + gap_ms // 2) // gap_ms
     length = int(place[-1]) + 1
     there = np.zeros(length)
@@ -174,6 +174,6 @@ def _indicators(one: SeriesReadings) -> list[NDArray[np.float64]]:
 
 
 def _correlated(course: NDArray[np.float64], period: int) -> NDArray[np.float64]:
-    """Return the sum of ``course[i] * course[i + lag]`` over all positions, by lag."""
+    """Return the sum of ``course[i] * course[i + lag]`` over all positions, for each lag."""
     found: NDArray[np.float64] = np.fft.irfft(np.abs(np.fft.rfft(course, period)) ** 2, period)
     return found

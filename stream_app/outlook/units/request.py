@@ -13,7 +13,7 @@ from stream_app.privacy.values import NANO, Raw
 
 
 class UnitsError(ValueError):
-    """No plan for units is possible.
+    """Raised if no plan for units is possible.
 
     ``member`` names what to change: ``statistic``, ``step``, ``error`` or ``data``.
     """
@@ -25,7 +25,7 @@ class UnitsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class UnitPlan:
-    """The errors of a statistic by unit, window and span, for a policy as it is."""
+    """The errors of a statistic by unit, window and span, for an unchanged policy."""
 
     asked: StatisticRequest
     rows: tuple[UnitRow, ...]
@@ -108,7 +108,7 @@ def unit_plan(
     data: Mapping[str, Iterable[tuple[int, Raw]]] | None = None,
     statistic: Planned | None = None,
 ) -> UnitPlan | None:
-    """Return the plan of a policy whose values are numbers or whose steps hold units; None for any other.
+    """Return the plan of a policy whose values are numbers or whose steps hold units; for others, return None.
 
     ``span`` is one of `SPANS`, or a length such as "12h"; an ``error`` without a span applies to the policy's own step.
     ``data`` are the readings by series. ``statistic`` is computed from single numbers; units have their own.
@@ -134,7 +134,7 @@ def unit_plan(
 
 
 def span_named(asked: StatisticRequest, span: str | None) -> tuple[str, int]:
-    """Return a span in words and in milliseconds; raises `UnitsError`."""
+    """Return a span in words and in milliseconds; raise `UnitsError` if it is invalid."""
     length = asked.step_ms if span is None else SPANS.get(span) or (30 * SPANS["day"] if span == "month" else 0)
     length = length or length_ms(span or "") or 0
     if not length:

@@ -1,4 +1,4 @@
-"""The error of a statistic by unit, window and span, and the epsilon or unit needed for a wanted error.
+"""The error of a statistic by unit, window and span, and the epsilon or unit needed for a target error.
 
 Unless data say how many units there are, each unit of a span is assumed to have a reading, and none to be a landmark. A
 unit with a window of w units is as accurate as a unit of w times the length: both protect the same stretch of time.
@@ -48,7 +48,7 @@ class StatisticRequest(NamedTuple):
 
     @classmethod
     def of(cls, policy: Policy, statistic: Planned | None = None) -> "StatisticRequest | None":
-        """Return the request for a policy with units, or with plain numbers (each step is a unit); else None.
+        """Return the request for a policy with units, or with plain numbers (each step is a unit); otherwise None.
 
         ``statistic`` is computed from single numbers, by default a mean; it is ignored if units already have one.
         """
@@ -126,7 +126,7 @@ def _measured(kind: UnitStatistic, spend_nano: int, span: str, found: Sequence[T
 
 
 class Answer(NamedTuple):
-    """Changes that bring the statistic over a span to an error; either one is enough."""
+    """Changes that achieve a given error for the statistic over a span; either one is enough."""
 
     error: float
     now: float  # the error of the policy
@@ -135,7 +135,7 @@ class Answer(NamedTuple):
 
 
 def answered(asked: StatisticRequest, span_ms: int, error: float) -> Answer:
-    """Return what is needed for a mean absolute error over a span, which holds whole policy units."""
+    """Return what achieves a given mean absolute error over a span, which consists of whole policy units."""
     units = span_ms // asked.unit_ms
     nano = asked.kind.needed_nano(error, units)
     enough = asked.kind.needed_units(asked.spend_nano, error)

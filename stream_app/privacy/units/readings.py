@@ -48,7 +48,7 @@ class OpenUnit(NamedTuple):
         return cls(high << _LOW_BITS | low, readings, held)
 
     def untimely(self, since_ms: int) -> Reason | None:
-        """Return why a reading ``since_ms`` after the unit's start is refused, or None.
+        """Return why a reading ``since_ms`` after the unit's start is refused, or None if it is accepted.
 
         The answer does not depend on any value.
         """
@@ -57,7 +57,7 @@ class OpenUnit(NamedTuple):
         return "too-large" if self.readings == MOST_READINGS else None
 
     def joined(self, units: Units, since_ms: int, cell: int) -> "OpenUnit":
-        """Return the unit with a reading added that `untimely` accepted, ``since_ms`` after the unit's start."""
+        """Return the unit plus a reading that `untimely` accepted and that is ``since_ms`` after the unit's start."""
         # PRIVACY: a raw cell becomes part of a raw unit, which stays sealed until its step is processed.
         held = cell
         if self.readings and units.aggregate != "last":

@@ -41,7 +41,7 @@ MOST_OPEN_UNITS: Final = 65_536
 MOST_STEP_UNITS: Final = 10_000
 """The maximum number of units in a step, limited because one record completes it."""
 OF_STATISTIC: Final = {"share": ("from", "to"), "histogram": ("edges",), "mean": ("by",), "sum": ("by",)}
-"""Members of `value` that only belong to a statistic of numbers."""
+"""Members of `value` that belong only to a statistic of numbers."""
 NEEDED: Final = {"share": ("from", "to"), "histogram": ("edges",)}
 _OWN: Final = ("from", "to", "edges", "by")
 
@@ -50,8 +50,8 @@ _OWN: Final = ("from", "to", "edges", "by")
 class Units:
     """How steps are divided into units, and what a unit stores.
 
-    ``open_steps`` steps accept readings at the same time. ``window`` w consecutive units are protected together. Steps
-    and units start at ``offset_ms`` and at multiples of their length after it.
+    ``open_steps`` steps accept readings at the same time. Any w consecutive units, where w is ``window``, are jointly
+    protected. Steps and units start at ``offset_ms`` and at multiples of their length after it.
     """
 
     unit_ms: int
