@@ -1,1 +1,1 @@
-"""Convert records to and from bytes: JSON of events, releases, ledger entries and rejected records."""
+"""Convert records to and from bytes: events, releases, ledger entries and rejected records, as JSON."""

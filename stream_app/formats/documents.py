@@ -1,4 +1,4 @@
-"""Parse files of JSON documents, one per file or per line, with the line number and fault of each."""
+"""Parse JSON documents, one per file or one per line, and report the line number and fault of each."""
 
 import re
 from typing import NamedTuple
@@ -18,7 +18,7 @@ MOST_FAULTS = 5  # invalid lines that are reported
 
 
 class Line(NamedTuple):
-    """A document and its line number, from 1; for invalid JSON, the document is None and ``fault`` is set."""
+    """A document and its line number, counted from 1; for invalid JSON, the document is None and ``fault`` is set."""
 
     number: int
     document: object
@@ -61,7 +61,7 @@ def _few(found: list[Line]) -> list[Line]:
 
 
 def _like(written: bytes) -> str:
-    """Describe what format a file appears to have, judging by its first line."""
+    """Describe the format that a file appears to have, judging by its first line."""
     if b"=" in written:
         return "it looks like a configuration, for --config; specify a file of policies"
     if any(mark in written for mark in (b",", b";", b"\t")):

@@ -83,7 +83,7 @@ Output = tuple[bytes, int, bytes, bytes]
 
 
 class Texts(NamedTuple):
-    """The texts of processed steps; the columns are the last arguments of `written`."""
+    """The texts of processed steps, in columns that are the last arguments of `written`."""
 
     chain: Iterable[int]
     key: Iterable[bytes]
@@ -137,10 +137,10 @@ def written(  # noqa: PLR0913, PLR0917 (what stands in an entry and a release)
 ) -> Output:
     """Return the output of a step that is ``published``, ``repeated`` from an earlier release, or neither.
 
-    ``fingerprint`` is that of the noise key. ``links`` maps each chain to the hash of its last entry, in hex, and is
+    ``fingerprint`` identifies the noise key. ``links`` maps each chain to the hash of its last entry, in hex, and is
     updated. ``policy`` is the JSON field of that name. ``statistic`` contains further fields for releases of collected
-    data or of units, each after a comma. The other arguments are JSON, with budgets in nano-epsilon. An argument that a
-    decision does not use may have any value: ``value`` if withheld, ``source`` unless approximated, and
+    data or of units, each preceded by a comma. The other arguments are JSON, with budgets in nano-epsilon. An argument
+    that a decision does not use may have any value: ``value`` if withheld, ``source`` unless approximated, and
     ``measurement``, ``spend`` and ``scale`` unless perturbed.
     """
     paid = ""
@@ -173,9 +173,9 @@ def written(  # noqa: PLR0913, PLR0917 (what stands in an entry and a release)
 def written_one(  # noqa: PLR0913, PLR0917 (what they are made from)
     series: str, key: bytes, policy: Policy, step: StepResult, sequence: int, epoch: int, fingerprint: str, link: str
 ) -> tuple[Output, str]:
-    """Return the output of a single step of a series, and the hash of its entry; ``link`` is the previous hash.
+    """Return the output of a single step of a series, and the hash of its entry.
 
-    ``fingerprint`` is that of the noise key.
+    ``link`` is the previous hash, and ``fingerprint`` identifies the noise key.
     """
     kind, spend_nano, guard, latest = policy.kind, step.spend_nano, step.state.guard, step.state.latest
     value = measurement = scale = statistic = ""
@@ -274,9 +274,9 @@ def control_entry(series: str, sequence: int, entry: ControlEntry) -> str:
 
 
 def sealed(text: str, fingerprint: str, epoch: int | str, previous: str) -> tuple[bytes, str]:
-    """Return an entry that is linked to the previous one and ends in its own hash; also return that hash.
+    """Return an entry that is linked to the previous one and ends in its own hash, together with that hash.
 
-    ``fingerprint`` is that of the noise key.
+    ``fingerprint`` identifies the noise key.
     """
     state = _fresh()  # avoids one call of `digest` per event
     state.update(body := f'{text},"key":"{fingerprint}","epoch":{epoch},"previous":"{previous}"'.encode())

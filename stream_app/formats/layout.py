@@ -1,6 +1,6 @@
 """The layout of a series' stored row: its field names, in the order of its bytes.
 
-Rows are written, read and evicted by these names, and columns are converted to and from rows by them.
+These names are used to write, read and evict rows, and to convert columns to and from rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from stream_app.formats import wire
 
 
 class StoredRow(NamedTuple):
-    """A stored row; a field with a default is stored only if the series needs it or a later field."""
+    """A stored row; a field with a default is stored only if the series needs that field or a later one."""
 
     sequence: int
     previous: str

@@ -52,7 +52,7 @@ class Records:
 
     @classmethod
     def of(cls, records: Iterable[InputRecord], topic: str = "", partition: int = -1) -> "Records":
-        """Return records of one partition as columns; if there are none, use ``topic`` and ``partition``."""
+        """Return one partition's records as columns; ``topic`` and ``partition`` are used if there are no records."""
         found = list(records)
         if found:
             topic, partition = found[0].topic, found[0].partition

@@ -1,4 +1,4 @@
-"""Decode bytes to event records, and convert plain JSON both ways; `encoding` encodes the outputs.
+"""Decode bytes to event records, and convert plain JSON to and from bytes; `encoding` encodes the outputs.
 
 Input bytes are hostile: `decode` returns a record or `MalformedRecord` for every byte string, and never raises.
 """
@@ -180,7 +180,7 @@ def _decode_collected(
 
 
 def _spans(found: object) -> tuple[int | Interval, ...]:
-    """Return the timestamps and intervals, or an empty tuple if any item is neither of them."""
+    """Return the timestamps and intervals, or an empty tuple if any item is neither."""
     if not isinstance(found, list):
         return ()
     spans: list[int | Interval] = []

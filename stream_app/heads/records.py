@@ -3,7 +3,7 @@
 Invariant: let C be the committed entries of a partition below a checkpoint's `ledger_offset`. For every series, the
 last leaf in this checkpoint and all earlier checkpoints names the sequence number and hash of the series' last entry in
 C or of a later entry. Given the hash chains and the chain of checkpoints, every earlier byte of C follows from that
-leaf. Anyone who rewrites or truncates what a checkpoint covers must therefore make a signature, whatever hashes they
+leaf. Anyone who rewrites or truncates what a checkpoint covers must therefore produce a signature, whatever hashes they
 recompute.
 """
 
@@ -20,7 +20,7 @@ HASH_BYTES: Final = 32
 
 
 class Tree:
-    """The Merkle tree over the leaves so far, in order; it keeps one hash for each complete subtree.
+    """The Merkle tree over the leaves so far, in order, kept as one hash for each complete subtree.
 
     Source: B. Laurie, A. Langley, E. Kasper, Certificate Transparency, RFC 6962 (2013), section 2.1, with BLAKE2b-256.
     Leaves and nodes are hashed with different first bytes, so that no node can pass as a leaf.
@@ -44,7 +44,7 @@ class Tree:
         self.size += 1
 
     def root(self) -> bytes:
-        """Return the root; without leaves it is the hash of the empty string."""
+        """Return the root, which is the hash of the empty string if there are no leaves."""
         if not self._complete:
             return _hash(b"")
         node = self._complete[-1]
@@ -58,7 +58,7 @@ def _hash(content: bytes) -> bytes:
 
 
 LEAVES_BYTES: Final = 64 * 1024
-"""The size at which a record of leaves is full; even with its last leaf, it stays far below the largest record."""
+"""The size at which a record of leaves is full; even after its last leaf, it is far below the maximum size."""
 SIGNATURE_MEMBER: Final = b',"signature":"'
 _SPELT: Final = {"time_ms": "time"}  # record members named differently from their fields
 
@@ -90,14 +90,14 @@ class Head:
     key: str  # fingerprint of the signing key
 
     def encode(self, key: SigningKey) -> bytes:
-        """Return the record; the signature is its last member and covers all bytes before it."""
+        """Return the record, whose last member is the signature of all bytes before it."""
         members = {_SPELT.get(name, name): found for name, found in asdict(self).items()}
         body = wire.dump({"type": "head", **members})[:-1]
         return b'%b%b%b"}' % (body, SIGNATURE_MEMBER, key.sign(body).hex().encode())
 
 
 def decode(record: bytes, key: SigningKey) -> Head | None:
-    """Return the checkpoint in a record, or None if there is none or this key's signature is forged."""
+    """Return the checkpoint in a record, or None if it has none or if this key's signature is forged."""
     try:
         found: Any = wire.load(record)
         body, _, _ = record.partition(SIGNATURE_MEMBER)
@@ -111,7 +111,7 @@ def decode(record: bytes, key: SigningKey) -> Head | None:
 
 
 class LeafPages:
-    """The leaves of a partition's checkpoint ``number``, in bounded records and in its Merkle tree.
+    """The leaves of checkpoint ``number`` of a partition, in bounded records and in its Merkle tree.
 
     They are added in the order of their series.
     """
@@ -132,7 +132,7 @@ class LeafPages:
         return self.rest() if self._bytes >= LEAVES_BYTES else None
 
     def rest(self) -> bytes | None:
-        """Return a record of the leaves that are not in a record yet, or None if there are none."""
+        """Return a record of the leaves that are not yet in any record, or None if no leaves remain."""
         leaves, self._open, self._bytes = self._open, [], 0
         if not leaves:
             return None

@@ -54,11 +54,11 @@ class SigningKey:
         return cls(private)
 
     def sign(self, content: bytes) -> bytes:
-        """Return the signature, 64 bytes; the same content always has the same signature."""
+        """Return the 64-byte signature, which is always the same for the same content."""
         return self.private.sign(content)
 
     def signed(self, content: bytes, signature: bytes) -> bool:
-        """Return whether this key made a signature."""
+        """Return whether this key made the signature."""
         try:
             self.private.public_key().verify(signature, content)
         except InvalidSignature:

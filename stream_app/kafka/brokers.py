@@ -92,11 +92,11 @@ class Pages(Protocol):
 
 
 class Writer(Protocol):
-    """The transactional producer of one partition's owner; it writes only to that partition of each topic."""
+    """The transactional producer of one partition's owner, which writes only to that partition of each topic."""
 
     @property
     def id(self) -> int:
-        """The producer id that the brokers assigned to the transactional id; every batch header contains it."""
+        """The producer id that the brokers assigned to the transactional id and that every batch header contains."""
 
     def pages(self) -> Pages:
         """Return empty pages, which only this writer can send."""
@@ -169,7 +169,7 @@ class Feed(Protocol):
         """Return the first retained input offset."""
 
     async def owns(self, partition: int, offset: int) -> bool:
-        """Return whether the group still accepts this worker as the owner, by committing ``offset``."""
+        """Commit ``offset``; return whether the group still accepts this worker as the owner."""
 
     def keep(self, partition: int, offset: int) -> None:
         """Keep the group's offset at or below ``offset``, even if later input is acknowledged."""
@@ -183,7 +183,7 @@ class Message(Protocol):
 
 
 class DamagedCopyError(LoggableError):
-    """A local copy that cannot be read; reads fail until it is discarded, so a lost row never seems to be absent."""
+    """A local copy that cannot be read; reads fail until it is discarded, so lost rows never look like absent ones."""
 
     def __init__(self, path: Path, cause: Literal["corrupt", "unreadable"], found: str) -> None:
         """Store the folder, the cause (a metric label) and RocksDB's message, which names only files."""

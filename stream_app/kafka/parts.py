@@ -38,7 +38,7 @@ class Site:
     brokers: Brokers
     now_ms: Callable[[], int] = wall_ms  # stamps rows, claims and signed checkpoints; nobody relies on it
     secret: Callable[[], bytes] = fresh_secret
-    """Returns 32 random bytes: a salt for open steps' counters, or a changelog life's name."""
+    """Returns 32 random bytes: a salt for open steps' counters, or the name of a changelog life."""
     accept_new_key: bool = False
     """Whether partitions last written under another noise key continue under this one."""
 

@@ -126,7 +126,7 @@ class LocalBroker:
         return None if state is None or not state.process.alive() else cls(folder.absolute(), state)
 
     def answers(self) -> bool:
-        """Return whether the broker answers a metadata request (version 1, no topics) with a broker to use.
+        """Return whether the broker answers a metadata request (version 1, no topics) and names a broker to use.
 
         A broker opens its listener once the controller has registered it, which may be just before it has read its own
         registration.
@@ -191,7 +191,7 @@ def _properties(folder: Path, port: int, controller_port: int, overrides: Mappin
 
 
 def _format(data: Path) -> None:
-    """Write the files of `kafka-storage format`, which would start another JVM and take seconds.
+    """Write the files that `kafka-storage format` would write; it would start another JVM and take seconds.
 
     ``bootstrap.checkpoint`` contains the feature levels with which a new cluster of `KAFKA_VERSION` starts.
     """
@@ -204,7 +204,7 @@ def _format(data: Path) -> None:
 
 
 def _new_id() -> str:
-    """Return an id in Kafka's form; none begins with a dash, which Kafka's tools would read as an option."""
+    """Return an id in Kafka's form that never begins with a dash, which Kafka's tools would read as an option."""
     return base64.urlsafe_b64encode(b"\0" + uuid.uuid4().bytes[1:])[:22].decode()
 
 

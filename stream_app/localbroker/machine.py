@@ -129,7 +129,7 @@ def _verify(folder: Path, pins: Path) -> None:
 
 HOST: Final = "127.0.0.1"
 _SERVERS: Final = range(20_000, 32_768)
-"""Outgoing connections use ports from 32768 up on Linux, and from 49152 up elsewhere (RFC 6335, section 6)."""
+"""Server ports; outgoing connections use 32768 and up on Linux, 49152 and up elsewhere (RFC 6335, section 6)."""
 
 
 def ports_of(wished: int, *, other: bool) -> tuple[int, int]:

@@ -58,7 +58,7 @@ class Formatter(logging.Formatter):
 
 
 def of_library(record: logging.LogRecord) -> logging.LogRecord:
-    """Return a library's record with its errors reduced to what a log may contain of them."""
+    """Return a library's record with its errors reduced to their loggable parts."""
     # PRIVACY: asyncio writes errors into the lines after its first line, which says what happened and is kept; all
     # other libraries pass errors as arguments, which are replaced. Nothing else that they log, at warning level and
     # above, contains a message's content. Warnings are followed by a source line.
@@ -81,7 +81,7 @@ class _Told(str):
 
 
 def _told(value: object) -> object:
-    """Return a value with each error in it, also in lists and mappings, reduced to its loggable part."""
+    """Return a value in which each error, also inside lists and mappings, is reduced to its loggable part."""
     if isinstance(value, BaseException):
         return _Told(loggable(value))
     if type(value) in {list, tuple, set, frozenset}:

@@ -1,4 +1,4 @@
-"""The worker's log: one line per event, without record contents; equal lines once a minute with a count.
+"""The worker's log: one line per event, without record contents; equal lines come once a minute with a count.
 
 A line is text, or one JSON object (`JsonLines`).
 """
@@ -41,7 +41,7 @@ NO_COORDINATOR: Final = "Group Coordinator Request failed: %s"
 REBALANCING: Final = "Heartbeat failed for group %s because it is rebalancing"
 NO_COMMIT: Final = "OffsetCommit failed for group %s due to group error (%s), will rejoin"
 PATIENCE: Final = 100
-"""The number of coordinator refusals, ten a second, that is normal while new brokers create their offsets topic."""
+"""The normal number of coordinator refusals, ten a second, while new brokers create their offsets topic."""
 
 MINUTE_SECONDS: Final = 60.0  # how long repeats of a written line are only counted
 MOST_LINES: Final = 1_000
@@ -61,7 +61,7 @@ class _Repeated:
 
 
 class Lines(logging.StreamHandler[TextIO]):
-    """Writes a line at most once a minute, then how often the line was repeated. ``clock`` must be monotonic.
+    """Writes a line at most once a minute, and then how often it was repeated. ``clock`` must be monotonic.
 
     Without brokers or file descriptors, the libraries log the failure ten times a second. Lines from libraries are
     equal if they differ only in numbers; our own lines must be identical, because they name partitions.
@@ -73,7 +73,7 @@ class Lines(logging.StreamHandler[TextIO]):
         self._repeated: dict[tuple[str, int, str], _Repeated] = {}  # in order of their ends
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line or count it; logging holds this handler's lock."""
+        """Write a line or count it, while logging holds this handler's lock."""
         if not _is_own(record):
             record = of_library(record)
         self._write_counts(self._clock())
@@ -91,7 +91,7 @@ class Lines(logging.StreamHandler[TextIO]):
         super().emit(record)
 
     def write_counts(self) -> None:
-        """Write the counts of lines whose minute is over; without this call, the counts wait for the next line."""
+        """Write the counts of lines whose minute has ended; otherwise they are written when the next line arrives."""
         with self._held():
             self._write_counts(self._clock())
 
@@ -131,7 +131,7 @@ def _is_own(record: logging.LogRecord) -> bool:
 
 
 def write_repeated_counts() -> None:
-    """Write the counts of repeated lines whose minute is over."""
+    """Write the counts of repeated lines whose minute has ended."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, Lines):
             handler.write_counts()
@@ -175,7 +175,7 @@ def without_bootstrap_errors() -> Iterator[None]:
 
 _STANDARD: Final = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"})
 _LINE_ENDS: Final = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
-"""Characters that end a line for some readers; JSON may contain them unescaped."""
+"""Characters that end a line for some readers, although JSON may contain them unescaped."""
 
 
 class JsonLines(Formatter):
@@ -219,7 +219,7 @@ def _utf8(text: str) -> str:
 def configure_logs(level: str, form: Literal["text", "json"] = "text") -> None:
     """Log to standard error at ``level``.
 
-    Libraries log warnings, and at debug level also their info lines.
+    Libraries log warnings and, at debug level, their info lines as well.
     """
     chosen = getattr(logging, level.upper())
     handler = Lines(sys.stderr)

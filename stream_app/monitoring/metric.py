@@ -27,7 +27,7 @@ class Counter(Metric):
 
     @property
     def sample(self) -> str:
-        """The name of the counter's samples in a scrape; Prometheus adds a suffix to a counter's name."""
+        """The name of the counter's samples in a scrape, with the suffix that Prometheus adds to a counter's name."""
         return f"{self.name}_total"
 
 

@@ -29,7 +29,7 @@ HEADERS: Final = {
 }
 """Headers of every answer to a readable request, including errors.
 
-A request that is not HTTP gets no such answer: aiohttp quotes the wrong bytes to the sender in a plain-text 400, and
+A request that is not HTTP gets no such answer: aiohttp quotes the invalid bytes to the sender in a plain-text 400, and
 closes the connection.
 """
 

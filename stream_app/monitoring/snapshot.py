@@ -250,7 +250,7 @@ def brief(snapshot: Snapshot) -> Snapshot:
 
 
 def document(snapshots: list[Snapshot]) -> dict[str, Any]:
-    """Return the figures of all endpoints for programs."""
+    """Return the figures of all endpoints in machine-readable form."""
     figures = (asdict(brief(snapshot)) for snapshot in snapshots)
     return {"instances": [{name: each for name, each in one.items() if name != "detail"} for one in figures]}
 

@@ -46,7 +46,7 @@ class LandmarkSet:
         return cls(tuple(merged))
 
     def __len__(self) -> int:
-        """Return how many steps are landmarks."""
+        """Return the number of steps that are landmarks."""
         return self._left[0]
 
     def __contains__(self, step: int) -> bool:
@@ -54,17 +54,17 @@ class LandmarkSet:
         return bool(self.left(step)[0])
 
     def left(self, step: Whole) -> tuple[Any, Whole]:
-        """Return whether a step is a landmark, and how many landmarks lie at or after it."""
+        """Return whether a step is a landmark, and the number of landmarks at or after it."""
         passed = count_up_to(self._bounds, step)
         inside = passed & 1 > 0
         return inside, taken(self._left, passed) - step * inside
 
     def count_before(self, step: int) -> int:
-        """Return how many landmarks lie before ``step``."""
+        """Return the number of landmarks before ``step``."""
         return len(self) - self.count_from(step)
 
     def count_from(self, step: int) -> int:
-        """Return how many landmarks lie at or after ``step``."""
+        """Return the number of landmarks at or after ``step``."""
         return self.left(step)[1]
 
     def latest(self, count: int) -> "LandmarkSet":
@@ -138,7 +138,7 @@ class Grid(NamedTuple):
         return self.origin_ms + index * self.length_ms
 
     def span_of(self, interval: Interval) -> Interval:
-        """Return the start and end of intervals ``[first, end)``, in ms; no time is before 1970."""
+        """Return the start (not before 1970) and the end of intervals ``[first, end)``, in ms."""
         first, end = interval
         return max(0, self.start_of(first)), self.start_of(end)
 

@@ -128,7 +128,7 @@ class Policy:
 
     @property
     def window(self) -> int:
-        """How many consecutive steps, or units, are protected together; 1 if the level has no window."""
+        """The number of consecutive steps, or units, that are jointly protected; 1 if the level has no window."""
         if self.units is not None:
             return self.units.window
         return 1 if self.windows is None else self.windows.steps
@@ -140,7 +140,7 @@ class Policy:
 
     @property
     def open_steps(self) -> int:
-        """How many steps accept records at the same time; 0 if one record completes a step."""
+        """The number of steps that accept records at the same time; 0 if one record completes a step."""
         return 0 if self._filling is None else self._filling.open_steps
 
     @property
@@ -153,7 +153,7 @@ class Policy:
 
     @property
     def landmarks(self) -> LandmarkSet:
-        """Return the landmarks the policy begins with."""
+        """Return the policy's initial landmarks."""
         return self.protection.landmarks if isinstance(self.protection, LandmarkLevel) else NO_LANDMARKS
 
     @property

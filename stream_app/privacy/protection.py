@@ -1,4 +1,4 @@
-"""The protection levels: what a policy protects together, built from the form of `protection`."""
+"""The protection levels: what a policy protects jointly, built from the form of `protection`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

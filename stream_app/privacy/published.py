@@ -1,7 +1,7 @@
 """The data that the fold publishes: the release of a step, and ledger entries.
 
-The encoding adds the series, sequence, key and hashes to an entry. Its figures are those after the entry. The meaning
-of an entry never changes, because an old ledger must stay auditable forever.
+The encoding adds the series, sequence, key and hashes to an entry. An entry's figures show the state after it. The
+meaning of an entry never changes, because an old ledger must stay auditable forever.
 """
 
 from collections.abc import Mapping

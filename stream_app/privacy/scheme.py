@@ -49,7 +49,7 @@ class Uniform(NamedTuple):
 
 
 class Adaptive(NamedTuple):
-    """The shares of Uniform, published at a rate that follows changes between releases (units of 1e-9)."""
+    """The shares of Uniform, published at a rate (in units of 1e-9) that follows changes between releases."""
 
     increase_nano: int = NANO // 2
     decrease_nano: int = NANO // 2
@@ -64,7 +64,7 @@ class Adaptive(NamedTuple):
 
 
 class Skip(NamedTuple):
-    """Nothing for landmarks, everything for regular steps; reveals where the landmarks are."""
+    """Nothing for landmarks and everything for regular steps, which reveals where the landmarks are."""
 
     name: Literal["skip"] = "skip"
 

@@ -1,9 +1,9 @@
 """Unpacks the batches of a fetch and reports any that are damaged or whose codec library is missing.
 
 aiokafka raises its decoder's error without a position, and loses the records decoded so far. This module first passes
-on the records before such a batch, and its error names the topic, partition, offset and codec. aiokafka also builds an
-object with eleven fields for every record, which costs more than all other reading work. `Fetch.batches` builds none:
-it passes on the output of aiokafka's C decoder batch by batch.
+on the records before the unreadable batch, and its error names the topic, partition, offset and codec. aiokafka also
+builds an object with eleven fields for every record, which costs more than the rest of the reading. `Fetch.batches`
+builds none: it passes on the output of aiokafka's C decoder batch by batch.
 
 Importing this module changes aiokafka for every consumer of the process, including Faust's. A caller that sets
 ``whole`` before it reads a fetch gets the fetch as one `Records`.
@@ -120,7 +120,7 @@ class Fetch(fetcher.PartitionRecords):
         return RecordBatch(batch.producer_id, records, headers, getattr(batch, "timestamp_type", None))
 
     def _append(self, batch: Any, records: Records, headers: list[Sequence[tuple[str, bytes]]] | None = None) -> None:
-        """Append all records of a batch to columns, or none if one of them cannot be read."""
+        """Append all records of a batch to columns, or append none of them if any cannot be read."""
         offsets, times, keys, values = records.offsets, records.timestamps_ms, records.keys, records.values
         before, following = len(offsets), self.next_fetch_offset
         try:

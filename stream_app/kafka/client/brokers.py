@@ -112,7 +112,7 @@ class PartitionProducer:
 
     @classmethod
     async def open(cls, settings: Settings, partition: int) -> "PartitionProducer":
-        """Open the producer and fence every earlier owner, which ends its open transaction and its writing."""
+        """Open the producer and fence every earlier owner, which ends that owner's open transaction and its writes."""
         producer = AIOKafkaProducer(
             **client_arguments(settings),
             transactional_id=f"{settings.application}-{partition}",
@@ -172,7 +172,7 @@ class PartitionProducer:
         return Extent(first if first >= 0 else None, last + int(pages.pages[-1].record_count()) if last >= 0 else None)
 
     def _why(self, error: BaseException) -> BaseException:
-        """Return the error that ended the transaction if aiokafka reported only that there is none."""
+        """Return the error that ended the transaction, if aiokafka reported only that no transaction is open."""
         ended = self._producer._txn_manager.wait_for_transaction_end()  # noqa: SLF001
         cause: BaseException | None = ended.exception() if ended.done() and not ended.cancelled() else None
         return cause or error

@@ -99,7 +99,7 @@ class Cluster:
         return await ask(self._admin, any_node(self._admin), topics)
 
     async def _replicas(self, names: Iterable[str]) -> dict[str, list[int]]:
-        """Return the number of replicas of each partition of the named topics that exist and that this user may see."""
+        """Return the replica count of each partition of the named topics that exist and that this user may see."""
         topics = (await self._asked(names)).topics
         return {name: [len(one[4]) for one in parts] for _, name, _, _, parts, *_ in topics if parts}
 
@@ -133,7 +133,7 @@ async def group_offsets(settings: Settings, topic: str) -> Mapping[int, int]:
 
 
 async def _coordinator(admin: AIOKafkaAdminClient, group: str) -> None:
-    """Wait for the group's coordinator, because a new cluster creates the offsets topic at the first request."""
+    """Wait for the group's coordinator: a new cluster creates the offsets topic only at the first request."""
     for _ in range(_ATTEMPTS - 1):
         with suppress(errors.GroupCoordinatorNotAvailableError, errors.GroupLoadInProgressError):
             await admin.find_coordinator(group)

@@ -1,8 +1,8 @@
 """Watches whether the events topic is still the one that the offsets in the state refer to.
 
-If it is deleted and created again, it becomes another topic, in which the old offsets are meaningless. A consumer asks
-by name and may have fetched from the new topic, so a batch takes effect only if the topic was still the old one after
-the fetch. Ids are never reused, so the topic was then also the old one during the fetch.
+If it is deleted and created again, it becomes another topic, in which the old offsets are meaningless. A consumer
+fetches by name and may have read the new topic, so a batch takes effect only if the topic is still the old one after
+the fetch. Because ids are never reused, it was then also the old one during the fetch.
 
 The topic can also get more partitions. Producers then place series by the new count, some of them in partitions that
 nobody reads.
@@ -48,11 +48,11 @@ class EventsTopic:
         self._answered = time.monotonic()
 
     async def look(self) -> None:
-        """Check that the topic is the one the worker started with; a replaced or grown topic stays recorded.
+        """Check that the topic is the one the worker started with; once replaced or grown, it stays recorded as such.
 
         A worker that owns no partition notices a change only here: when a topic vanishes, the group revokes its
-        partitions from all workers. Raises `aiokafka.errors.KafkaError` or `TimeoutError` if there is no answer, and
-        keeps the last result.
+        partitions from all workers. If there is no answer, this raises `aiokafka.errors.KafkaError` or `TimeoutError`
+        and keeps the last result.
         """
         async with asyncio.timeout(_ANSWER_SECONDS):
             found = await self._facts_of(await self._connected(), 0)

@@ -20,10 +20,10 @@ from stream_app.setup.settings import Settings
 _FETCH_WAIT_MS = 10
 """How long a broker holds a fetch that finds nothing, delaying the next request at a log's end."""
 _POLL_MS = 20
-"""How long to wait for records before checking the position; a final marker moves only the position."""
+"""How long to wait for records before checking the position, because a final marker moves only the position."""
 _FOLLOW_MS = 200
 _LAST_RECORDS = 256
-"""The number of records searched first, at the end; only aborted or unwanted records can follow the last."""
+"""The number of records at the end that are searched first; only aborted or unwanted ones can follow the last."""
 
 
 class LogReader:
@@ -55,7 +55,7 @@ class LogReader:
         return int(first[tp]), int(end[tp])
 
     async def last(self, topic: str, partition: int, wanted: Callable[[Any], bool] = lambda _: True) -> Any | None:
-        """Return the last record for which ``wanted`` is true, searching backwards from the end, or None."""
+        """Return the last record for which ``wanted`` is true, or None; the search runs backwards from the end."""
         first, end = await self.bounds(topic, partition)
         before, back = end, _LAST_RECORDS
         while first < before:
@@ -68,7 +68,7 @@ class LogReader:
         return None
 
     async def following(self, starts: Mapping[TopicPartition, int]) -> AsyncIterator[Any]:
-        """Yield the records of some partitions as they arrive, each from its start offset, forever."""
+        """Yield the records of some partitions forever as they arrive, from each partition's start offset onward."""
         self._consumer.assign(list(starts))
         for place, start in starts.items():
             self._consumer.seek(place, start)

@@ -1,4 +1,4 @@
-"""Explains why the brokers could not be used: the request, the answer and the remedy, but no passwords."""
+"""Explains why the brokers could not be used: names the request, the answer and the remedy, but no passwords."""
 
 import asyncio
 import logging
@@ -39,7 +39,7 @@ def unauthorized(error: BaseException | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The request to the brokers, the answer found, and the operator's remedy."""
+    """A request to the brokers, what was found instead, and the operator's remedy."""
 
     asked: str
     found: str
@@ -91,7 +91,7 @@ def _denied(settings: Settings, error: BaseException) -> str:
 
 
 async def _tried(settings: Settings) -> Exception | None:
-    """Connect to each configured broker; return a TLS or login error, otherwise the first other error or None."""
+    """Connect to each configured broker; return a TLS or login error if any, else the first other error or None."""
     client = client_arguments(settings)
     why: Exception | None = None
     for host, port, _ in collect_hosts(client.pop("bootstrap_servers")):
@@ -164,7 +164,7 @@ def _explained(settings: Settings, error: Exception, found: str) -> tuple[str, s
 
 
 def _unreached(error: OSError) -> str:
-    """Return why a connection failed; Python joins the errors of several addresses into one without a number."""
+    """Return why a connection failed; for several addresses, Python joins the errors into one without a number."""
     match error:
         case ConnectionRefusedError():
             return "nothing is listening there"

@@ -16,7 +16,7 @@ _WORKERS_KEYS = 4_096
 
 
 def router(partitions: int, cached_keys: int = _CACHED_KEYS) -> Callable[[bytes], int]:
-    """Return Kafka's default partitioner as a function, with a cache because computing the hash costs more."""
+    """Return Kafka's default partitioner as a function, with a cache because a lookup costs less than the hash."""
 
     @lru_cache(maxsize=cached_keys)
     def partition_of(key: bytes) -> int:

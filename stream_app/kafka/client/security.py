@@ -28,7 +28,7 @@ def client_arguments(settings: Settings) -> dict[str, Any]:
 
 @asynccontextmanager
 async def started(client: Any) -> AsyncIterator[Any]:
-    """Start an aiokafka client for a ``with`` block; aiokafka's own block leaves a failed client open."""
+    """Start an aiokafka client for a ``with`` block, because aiokafka's own block leaves a failed client open."""
     try:
         await client.start()
         yield client

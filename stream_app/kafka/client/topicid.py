@@ -100,7 +100,7 @@ async def describe(settings: Settings, topics: Iterable[str]) -> Mapping[str, To
 
 
 async def assert_there(settings: Settings, *topics: str) -> None:
-    """Check that topics exist, without a producer's wait of 40 s and without creating the topics.
+    """Check that topics exist, without creating them and without waiting 40 s as a producer does.
 
     Raises `LookupError` if some are missing, and `TopicAuthorizationFailedError` if this user may not see one.
     """

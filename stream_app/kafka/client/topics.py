@@ -14,7 +14,7 @@ from stream_app.manual import page_at
 
 FOREVER = str(2**63 - 1)
 EVENT_BYTES = 8 * 1024 * 1024
-"""Far above our own limit, so that the worker rejects an oversized event and records it."""
+"""A size far above our own limit, so that the worker rejects an oversized event and records it."""
 OUTPUT_BYTES = 4 * 1024 * 1024  # for a batch of outputs, or a state row with the landmarks of many years
 
 # Outputs carry the times of their events: years ago in a replay, in the future if a clock is wrong.
@@ -71,7 +71,7 @@ class TopicNames(NamedTuple):
 
 
 def verified_prefix(prefix: str) -> str:
-    """Return the prefix of the topics, group and transactional ids of the worker under `verify --worker`."""
+    """Return the prefix for the topics, group and transactional ids of the worker in `verify --worker`."""
     return f"{prefix[:_LONGEST_PREFIX]}-verify-"
 
 

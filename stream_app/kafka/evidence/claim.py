@@ -1,10 +1,10 @@
 """Claims: records that show which application a ledger partition belongs to.
 
-Two applications under one prefix would each process every step, and each spend the budget. Before its first entry, an
-application therefore writes a claim into each ledger partition: a record with an empty key, without the `input` header,
-and outside every series, chain and signed checkpoint. The committed claim with the lowest offset is valid forever; in a
-partition older than claims, other records precede it. An application that finds another application's claim stops
-(`foreign-writer`).
+Two applications under one prefix would each process every step, and each would spend the budget. Before its first
+entry, an application therefore writes a claim into each ledger partition: a record with an empty key, without the
+`input` header, and outside every series, chain and signed checkpoint. The committed claim with the lowest offset is
+valid forever; in a partition that is older than claims, other records precede it. An application that finds another
+application's claim stops (`foreign-writer`).
 """
 
 import asyncio
@@ -80,7 +80,7 @@ async def write(site: Site, partition: int, writer: Writer, start: int) -> int:
 
 
 async def holds_entries(reader: Reader, topic: str, partition: int) -> bool:
-    """Return whether a ledger partition contains any record except claims."""
+    """Return whether a ledger partition contains any record other than claims."""
     async for records in reader.records(topic, partition, 0):
         if not all(map(is_claim, records)):
             return True
@@ -98,7 +98,7 @@ def _own(site: Site, partition: int, claim: Claim) -> int:
 
 
 async def _ruling(reader: Reader, topic: str, partition: int, start: int) -> tuple[int, Claim | None]:
-    """Return the offset below which there is no claim, and the first claim at or after ``start``, or None."""
+    """Return the offset below which there is no claim, and the first claim at or after ``start`` (or None)."""
     async for records in reader.records(topic, partition, start):
         for record in records:
             if is_claim(record) and (claim := _decoded(record)) is not None:

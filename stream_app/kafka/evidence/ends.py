@@ -1,12 +1,13 @@
 """Compares the beginnings and ends of a partition's logs with those that its row requires.
 
-A log that lost its beginning or its end must neither give budget back nor allow anything to be processed twice:
+A log whose beginning or end was lost must neither give budget back nor allow anything to be processed twice:
 
-* A changelog that begins later than the row allows lacks rows of idle series: they would start over.
+* A changelog that begins later than the row allows lacks rows of idle series, which would start over.
 * A ledger that begins later, or ends sooner, lacks entries, and `recover` would not know what they spent.
 * Releases may expire, so only the end of their log shows whether some are lost.
 * Entries, releases and rejects name their input. Ledger entries are written first. A release without an entry therefore
-  shows that the ledger lost its end, and an entry without its release shows that the releases topic lost its end.
+  shows that the end of the ledger was lost, and an entry without its release shows that the end of the releases topic
+  was lost.
 """
 
 from dataclasses import dataclass, replace
@@ -143,7 +144,7 @@ def counts_lost(recall_offset: int, first: int) -> Shortage:
 
 
 def torn(changelog: Bounds, committed_end: int) -> Shortage | None:
-    """Return the shortage for a changelog that ends inside a transaction, which the next commit would end."""
+    """Return the shortage for a changelog that ends inside an open transaction, which the next commit would end."""
     if committed_end >= changelog.end:
         return None
     asked, found = (

@@ -1,9 +1,9 @@
-"""Compares the logs with the outputs of input after the partition row, and writes only missing ones.
+"""Compares the logs with the outputs of input after the partition row, and writes only the missing ones.
 
-Such outputs exist for one of two reasons. Either the changelog lost its end, including the row, or a late copy of an
-earlier request committed a partly written batch (KIP-890). In the second case, each log contains only the beginning of
-the batch's outputs, or none. The input is processed once more from the row. An output that exists is skipped; one that
-is missing after the end of its log is published now, with the same bytes.
+Such outputs exist for one of two reasons. Either the end of the changelog was lost, including the row, or a late copy
+of an earlier request committed a partly written batch (KIP-890). In the second case, each log contains only the
+beginning of the batch's outputs, or none of them. The input is processed once more, starting at the row. An output that
+exists is skipped; one that is missing after the end of its log is published now, with the same bytes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -145,7 +145,7 @@ class LostRelease(NamedTuple):
 async def lost_releases(
     reader: Reader, names: TopicNames, partition: int, start: int, answered: AnsweredInput, ends: Ends
 ) -> list[LostRelease]:
-    """Return the releases of input from ``start`` on that are missing before a later release.
+    """Return the releases, of input from ``start`` on, that are missing although a later release exists.
 
     If an input's release is missing before another release of the same input, all missing releases of that input are
     returned. ``reader`` reads committed records.

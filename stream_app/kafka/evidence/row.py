@@ -1,4 +1,4 @@
-"""The partition row: a partition's progress, and the configuration that its state was computed with."""
+"""The partition row: a partition's progress, and the configuration under which its state was computed."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Self
@@ -27,7 +27,7 @@ class PartitionRow:
     configuration: str  # fingerprint of all configuration that affects decisions
     last_offset: int = -1  # offset of the last processed record; -1 if none, or before this was stored
     last_append_ms: int = 0
-    """When the broker appended that record; this differs if the events topic lost its end and grew again."""
+    """When the broker appended that record; this differs if the events topic lost its tail and has since grown."""
     changelog_first: int = UNKNOWN
     """The offset from which the changelog must be complete: if it begins later, it lost rows of series."""
     ledger_first: int = UNKNOWN  # offset from which the ledger must be complete

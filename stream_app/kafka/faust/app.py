@@ -104,7 +104,7 @@ class Recovery(FaustRecovery):
         return Counter()
 
     def standby_remaining(self) -> Counter[TP]:
-        """Return how many offsets each standby copy lags behind the log's end at assignment time."""
+        """Return how many offsets each standby copy lags behind the end that the log had at assignment time."""
         remaining: Counter[TP] = Counter()
         for tp, highwater in self.standby_highwaters.items():  # offset of the last record or marker, or -1
             done: int | None = self.standby_offsets[tp]  # None until it is known
@@ -255,7 +255,7 @@ def rebalance_seconds(settings: Settings) -> float:
 
 
 def _credentials(settings: Settings) -> CredentialsT | None:
-    """Return Faust's credentials; its own rule (no TLS context: plain text) must not set the protocol."""
+    """Return Faust's credentials, because its own rule (no TLS context: plain text) must not set the protocol."""
     if settings.security_protocol == "PLAINTEXT":
         return None
     context = tls_context(settings)

@@ -52,11 +52,12 @@ class Consumer(driver.Consumer):
                 await self._thread.check_group()
 
     def verify_event_path(self, now: float, tp: TP) -> None:
-        """Let Faust warn if nothing was fetched for a long time for a running or standby partition.
+        """Let Faust warn if a running or standby partition has fetched nothing for a long time.
 
         Faust's other checks look at streams and acknowledgements since the worker's start or the last rebalance. They
-        reported partitions as stalled when these were restoring their state or had just received a first record. Here
-        one agent passes everything on at once, and `landmark_event_lag_records` shows input that waits to be processed.
+        reported partitions as stalled that were restoring their state or had just received a first record. Here one
+        agent passes everything on at once, and `landmark_event_lag_records` shows the input that is waiting to be
+        processed.
         """
         if not (
             self.app.partitions.runs(tp.partition)

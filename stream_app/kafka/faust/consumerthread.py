@@ -23,7 +23,7 @@ from stream_app.kafka.client.refusal import repeated, unauthorized
 logger = logging.getLogger(__name__)
 
 _FETCH_WAIT_MS = 250
-"""How long a broker holds an empty fetch; a newly assigned partition's fetch has to wait for that."""
+"""How long a broker holds an empty fetch, for which the fetch of a newly assigned partition has to wait."""
 
 _AGREE_SECONDS = 1.0
 """How long a closing consumer waits for a running rebalance; after that it leaves the group at once."""
@@ -37,10 +37,10 @@ class ConsumerEndedError(KafkaConnectionError):
 
 
 class ConsumerThread(driver.AIOKafkaConsumerThread):
-    """Faust's thread for Kafka, read-committed; it records the offsets that each fetch covered."""
+    """Faust's read-committed thread for Kafka, which records the offsets that each fetch covered."""
 
     def __post_init__(self) -> None:
-        """Start without fetches and requests; mode calls this method at the end of its constructor."""
+        """Start without fetches or requests; mode calls this method at the end of its constructor."""
         super().__post_init__()
         self.stretches: dict[TP, tuple[int, int]] = {}
         self._waiting: set[asyncio.Future[Any]] = set()
@@ -62,7 +62,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     async def call_thread(self, fun: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
         """Return the thread's answer; raises ``ConsumerEndedError`` if the thread ends before it answers.
 
-        Faust's own version would wait forever, because the thread of a crashed app ends by itself, but stopping the app
+        Faust's own version would wait forever: the thread of a crashed app ends by itself, but stopping the app still
         calls the thread.
         """
         if self._silent:
@@ -103,7 +103,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             await closing
 
     async def _leave_group(self) -> None:
-        """Leave the group during a rebalance; aiokafka leaves only afterwards, and waits for sleeping members.
+        """Leave the group during a rebalance; aiokafka would leave only afterwards, and wait for sleeping members.
 
         This uses a separate connection: on the group's own connection, brokers read nothing until they have answered
         the join request.
@@ -258,7 +258,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                 group._start_heartbeat_task()  # noqa: SLF001
 
     async def owns(self, tp: TP, offset: int) -> bool:
-        """Return whether the group still accepts this worker as the owner, by committing ``offset``."""
+        """Commit ``offset``; return whether the group still accepts this worker as the owner."""
         try:
             return bool(await self.call_thread(self._owns, tp, offset))
         except ConsumerEndedError:

@@ -24,7 +24,7 @@ _MOST_CHARACTERS = 300  # of RocksDB's message
 
 
 class HoleError(Exception):
-    """A copy that lacks some rows although it has the newest offset; RocksDB opens it without an error."""
+    """A copy that lacks some rows although it has the newest offset, and that RocksDB opens without an error."""
 
     def __init__(self, found: str) -> None:
         super().__init__(f"Corruption: {found}")
@@ -34,7 +34,7 @@ CopyFault = DamagedCopyError | LocalStateError
 
 
 def fault_of(path: Path, error: Exception) -> CopyFault:
-    """Classify a RocksDB error; rocksdict raises plain exceptions with RocksDB's message."""
+    """Classify a RocksDB error, which rocksdict raises as a plain exception with RocksDB's message."""
     said = " ".join(str(error).split())[:_MOST_CHARACTERS]
     if _says(said, _FULL):
         return LocalStateError("disk-full", path, f"{said} ({_free(path)})")
@@ -56,7 +56,7 @@ def tables_of(path: Path) -> set[str]:
 def check_writes(path: Path) -> None:
     """Check the write-ahead logs of a copy that is about to be opened.
 
-    Raises `HoleError` if an earlier log lost its content, or may have lost it, because RocksDB continues with the next
+    Raises `HoleError` if an earlier log lost its content, or may have lost it: RocksDB would continue with the next
     log.
     """
     earlier = sorted(path.glob("*.log"))[:-1] if path.is_dir() else []

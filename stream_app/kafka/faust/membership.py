@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS = 5
 REBALANCES: float = 2
-"""The number of rebalances a joining worker may wait for: a whole one, and another that began meanwhile."""
+"""The number of rebalances a joining worker may wait for: a whole one, and one that began in the meantime."""
 
 
 class Membership:

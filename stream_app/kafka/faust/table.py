@@ -16,7 +16,7 @@ from stream_app.setup.settings import Settings
 
 _KEY = itemgetter(0)
 _INCOMING = "incoming"
-"""The file name of a table being built, until it is ingested."""
+"""The file name of a table while it is being built, until it is ingested."""
 _FEWEST_LOADED = 1024
 """The smallest number of rows for which a separate table is worthwhile."""
 _FILES_MERGED = 8

@@ -73,5 +73,5 @@ class MemoryRows:
         self._copies.pop(partition, None)
 
     def copy(self, partition: int) -> Copy:
-        """Return the current rows of a partition, empty if there are none."""
+        """Return the current rows of a partition, or an empty copy if there are none."""
         return self._copies.setdefault(partition, Copy())

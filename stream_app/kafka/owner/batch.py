@@ -60,7 +60,7 @@ class Batch:
     members: dict[str, Member] = field(default_factory=dict)
     """Rows of the persons that changed, by chain name."""
     claims: list[Claims] = field(default_factory=list)
-    """Each of these rows before and after the batch."""
+    """The rows of these persons before and after the batch."""
     stored: list[tuple[bytes, bytes]] = field(default_factory=list)
     """Table rows to write, except sealed ones."""
     sealed: dict[bytes, bytes | None] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Batch:
     together: int = 0
     """Number of records that were processed together, as columns."""
     passed: int = 0
-    """Records missed by views that cannot start according to an earlier reject, per view."""
+    """Records missed by views that cannot start, as an earlier reject shows; counted per view."""
     rejected: dict[Reason, int] = field(default_factory=dict)
     spent: dict[tuple[str, str], int] = field(default_factory=dict)
     """Nano-epsilon spent on all measurements, by scheme and digest."""
@@ -83,7 +83,7 @@ class Batch:
 
     @classmethod
     def of(cls, given: BatchInput, ledger: Pages, releases: Pages, rejects: Pages, changelog: Pages) -> "Batch":
-        """Return the batch for some unprocessed input; the pages are those of its transaction."""
+        """Return the batch for some unprocessed input, with the pages of its transaction."""
         records, end = given.records, given.end
         times = records.timestamps_ms
         first_ms, last_ms = (times[0], times[-1]) if times else (0, 0)

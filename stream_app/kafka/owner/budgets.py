@@ -34,7 +34,7 @@ PolicyLabels = dict[str, str]  # labels by the digests of default policies
 def labels_of(defaults: Sequence[DefaultPolicy]) -> PolicyLabels:
     """Return the labels of the configured default policies: their positions, starting with ``default-1``.
 
-    If several globs have equal policies, the first position counts, because the state knows policies by their digest.
+    If several globs have equal policies, the first position counts, because the state identifies policies by digest.
     """
     # PRIVACY: the position and not the glob, which can be the id of one series.
     labels: PolicyLabels = {}
@@ -44,16 +44,16 @@ def labels_of(defaults: Sequence[DefaultPolicy]) -> PolicyLabels:
 
 
 def label_of(labels: PolicyLabels, default: str) -> str:
-    """Return the label of a row's policy; ``default`` names its default policy, or is empty for an own policy."""
+    """Return the label of a row's policy; ``default`` names its default policy, or is empty for a series' own."""
     return labels.get(first_default(default), EARLIER) if default else OWN
 
 
 @dataclass(slots=True)
 class BudgetCounts:
-    """Counts over series; a policy is identified by its default policy's digest, empty for a series' own."""
+    """Counts over series, by the digest of their default policy; the digest is empty for a series' own policy."""
 
     left: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    """The number of series, by scheme, digest and class of the share of their budget that remains."""
+    """The number of series, by scheme, digest and class of their remaining share of the budget."""
     left_nano: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Total remaining budget of these series in nano-epsilon, by scheme and digest."""
     rates: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -199,7 +199,7 @@ def show_budgets(metrics: Metrics, labels: PolicyLabels, counts: BudgetCounts) -
 
 
 class CapCounts:
-    """The number of persons with a limit, by class of the share of the limit that no series has reserved."""
+    """The number of persons with a limit, by class of the unreserved share of that limit."""
 
     def __init__(self) -> None:
         self.left: Counter[str] = Counter()  # by class
@@ -210,7 +210,7 @@ class CapCounts:
         self.move((None, member) for member in members)
 
     def move(self, claims: Iterable[Claims]) -> None:
-        """Apply the changes of a batch, given each of its persons before and after the batch."""
+        """Apply the changes of a batch, given the rows of its persons before and after the batch."""
         # PRIVACY: reserved amounts and limits depend on policies and public facts, and are in the ledger; no person is
         # named.
         for before, after in claims:
@@ -232,7 +232,7 @@ class CapCounts:
 
 
 class LossCounts:
-    """Exact counts of a partition's series with a backward loss and of those with an alarming one, kept per batch."""
+    """Exact counts, updated per batch, of a partition's series with a backward loss and with an alarming one."""
 
     def __init__(self, settings: Settings) -> None:
         self.alarm = settings.correlation_alarm
@@ -247,7 +247,7 @@ class LossCounts:
         self.move((None, stored_loss(row)) for row in stored)
 
     def move(self, losses: Iterable[tuple[float | None, float | None]]) -> None:
-        """Apply a batch's changes, given the loss of each of its series before and after the batch, or None."""
+        """Apply a batch's changes, given the loss (or None) of each of its series before and after the batch."""
         for before, after in losses:
             self.correlated += (after is not None) - (before is not None)
             self.alarmed += self._alarming(after) - self._alarming(before)

@@ -15,7 +15,7 @@ _STATES_OF_A_ROW = 10
 
 
 class RowCache:
-    """Rows by series in two halves; once the newer half is full, it replaces the older, so an access is one lookup."""
+    """Rows by series in two halves; once full, the newer half replaces the older, so each access is one lookup."""
 
     __slots__ = ("_half", "_newer", "_older")
 
@@ -115,7 +115,7 @@ class RowReader:
             self._cache.put(name, row)
 
     def find_member(self, chain: str) -> Member | None:
-        """Return the row of a person by chain name, or None; needed only for a series' first policy."""
+        """Return a person's row by chain name, or None; it is needed only for a series' first policy."""
         return self._members.get(chain) or load_member(self._read, chain)
 
     def take(self, changed: Mapping[str, SeriesRow]) -> None:
@@ -128,7 +128,7 @@ class RowReader:
         self._arrive(kept, {}, self.fewest)
 
     def sealed(self, key: bytes) -> bytes | None:
-        """Return a sealed row of an open step, or None; it is not cached, so memory does not grow with them."""
+        """Return a sealed row of an open step, or None; such rows are not cached, so memory does not grow with them."""
         return self._sealed[key] if key in self._sealed else self._read(key)
 
     def hold(

@@ -1,9 +1,9 @@
 """A partition's rows on this machine: a copy of the changelog that is brought up to date or discarded.
 
 Three events make a local copy worthless. The changelog topic was deleted and created again. The changelog ends before
-the copy does, in which case the partition stops. Or the changelog lost its end and grew again from an earlier point.
-The last event shows in the ``life`` field of its partition rows, in a different record at the copy's last offset, or if
-that record is missing and no later partition row exists.
+the copy does, in which case the partition stops. Or the changelog lost its tail and has since grown from an earlier
+point. The last event shows in the ``life`` field of its partition rows, in a different record at the copy's last
+offset, or if that record is missing and no later partition row exists.
 """
 
 import logging
@@ -32,9 +32,9 @@ def row_of(rows: Rows, partition: int) -> PartitionRow | None:
 
 
 def follow_on(rows: Rows, partition: int, records: Records) -> bool:
-    """Return whether changelog records continue a copy: after its last record, or with the same record.
+    """Return whether changelog records continue a copy: they follow its last record, or begin with that record.
 
-    A changelog that lost its end may have grown to the same length again. Its ``life`` does not change if the lost
+    A changelog that lost its tail may have grown to the same length again. Its ``life`` does not change if the lost
     batches had no outputs. Compaction may have removed the last record.
     """
     held, first, key = rows.offset(partition), records.offsets[0], records.keys[0]
@@ -79,7 +79,7 @@ class ChangelogCopy:
         """Apply newer records; return whether the changelog continues the copy, as far as partition rows show.
 
         The changelog must contain the copy's last record or a later partition row, because compaction keeps the last
-        partition row, and each batch ends with one. Without either, only markers have replaced what the changelog lost.
+        partition row, and each batch ends with one. If it contains neither, only markers have replaced what was lost.
         """
         done, row = self._rows.offset(self._partition), self.row()
         start = 0 if done is None else done + 1
@@ -180,8 +180,8 @@ class StandbyCopies:
     def _breaks_off(self, partition: int, records: Records) -> bool:
         """Discard a copy if its log continues under another life or from an earlier point; return whether it did.
 
-        The log may have lost its end, and the lost rows would count again at a takeover. A life that the log contained
-        before the copy was started is accepted, because the copy then contains only surviving rows.
+        The log may have lost its tail, and the lost rows would take effect again at a takeover. A life that the log
+        contained before the copy was started is accepted, because the copy then contains only surviving rows.
         """
         row = row_of(self._rows, partition)
         strange = set() if row is None else lives(records) - {row.life} - self._met.get(partition, set())

@@ -57,7 +57,7 @@ class PartitionMetrics:
             self._caps.show(self._metrics, self._name)
 
     async def survey(self, scan: Callable[[bytes], Iterable[bytes]]) -> None:
-        """Count persons with limits and series with a backward loss afresh; ``scan`` yields rows by prefix."""
+        """Recount persons with limits and series with a backward loss; ``scan`` yields rows by prefix."""
         if self._members:
             await self._aside(self._caps.take, map(stored_member, scan(b"m")))
             self._caps.show(self._metrics, self._name)
@@ -74,7 +74,7 @@ class PartitionMetrics:
             self._assigned = None
 
     def withdraw(self) -> None:
-        """Remove the partition from the metrics, because its next owner shows it and sums would count it twice."""
+        """Remove the partition from the metrics: its next owner shows it, and sums would otherwise count it twice."""
         self._metrics.withdraw(self._name)
         self._caps.withdraw(self._metrics, self._name)
 

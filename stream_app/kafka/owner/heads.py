@@ -1,8 +1,8 @@
-"""The signed checkpoints of one partition: collects ledger changes, and writes the next checkpoint.
+"""The signed checkpoints of one partition: collecting ledger changes, and writing the next checkpoint.
 
-A signed checkpoint (head) is a separate transaction between two batches, under the partition's transactional id: a
-zombie cannot write one, and a crash leaves none or a complete one. It begins after the transactions of all entries that
-it covers have ended, so anyone who sees a checkpoint sees those entries.
+A signed checkpoint (head) is a separate transaction between two batches, under the partition's transactional id. A
+zombie therefore cannot write one, and a crash leaves either no checkpoint or a complete one. It begins after the
+transactions of all entries that it covers have ended, so anyone who sees a checkpoint sees those entries.
 """
 
 import asyncio
@@ -171,5 +171,5 @@ class Heads:
 
 
 def _packed(sequence: int, link: str) -> bytes:
-    """Return the sequence and hash of a series' last entry in compact form, until a checkpoint is due."""
+    """Return the sequence and hash of a series' last entry in compact form, to be kept until a checkpoint is due."""
     return f"{sequence} {link}".encode()

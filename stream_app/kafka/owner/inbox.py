@@ -63,7 +63,7 @@ class _Piece(NamedTuple):
 
 
 class Inbox:
-    """A queue of fetches that returns all waiting input as a batch, up to limits; batches grow under load."""
+    """A queue of fetches that returns all waiting input as a batch, up to limits, so batches grow under load."""
 
     def __init__(self, most_records: int, most_bytes: int) -> None:
         """Set the limits of one batch; the inbox is full with two such batches, and hungry below one."""

@@ -13,36 +13,36 @@ from stream_app.kafka.stops import StopReason
 
 @dataclass(frozen=True, slots=True)
 class Away:
-    """Its producer is not open: it was just assigned, or it failed and waits to be taken over again."""
+    """A partition without an open producer: just assigned, or failed and waiting to be taken over again."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakingOver:
-    """It fences earlier owners and restores its state; no input arrives."""
+    """A partition that fences earlier owners and restores its state; no input arrives."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recalling:
-    """Input arrives and waits, while the input of open steps is read again."""
+    """A partition whose input arrives and waits while the input of open steps is read again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """It processes a batch while the previous one commits."""
+    """A partition that processes a batch while the previous one commits."""
 
     tenure: Tenure
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The group rebalances: input arrives and waits, and no batch is in progress."""
+    """A partition during a rebalance of the group: input arrives and waits, and no batch is in progress."""
 
     tenure: Tenure
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """It cannot continue safely; its input is left to another worker, or to the operator."""
+    """A partition that cannot continue safely; its input is left to another worker, or to the operator."""
 
     reason: StopReason
 
@@ -60,7 +60,7 @@ LIFE: Final[Mapping[tuple[type[State], type[State]], str]] = {
     (Working, Away): "trouble: producer lost, local copy damaged",
     (Away, Stopped): "a new producer cannot fix it",
 }
-"""The reason for each transition. No other one is possible; a revocation ends the life in any state."""
+"""The reasons for the only possible transitions; in addition, a revocation ends the life in any state."""
 
 
 def followed(before: State, after: State) -> State:

@@ -58,7 +58,7 @@ _ATTEMPTS = 6
 _BACKOFF_SECONDS = 0.5
 _OWNER_SECONDS = 1.0
 IDLE_SECONDS = 15.0
-"""The idle time after which the last batch's lag is not shown."""
+"""The idle time after which the last batch's lag is no longer shown."""
 
 
 class Partition:
@@ -83,23 +83,23 @@ class Partition:
 
     @property
     def works(self) -> bool:
-        """Whether it processes input, or would do so if there were no rebalance."""
+        """Whether the partition processes input, or would do so if there were no rebalance."""
         return isinstance(self._state, Working | Held) and not self._ending.is_set()
 
     @property
     def stopped(self) -> StopReason | None:
-        """Why it stopped, or None if it has not."""
+        """Why the partition stopped, or None if it has not."""
         return self._state.reason if isinstance(self._state, Stopped) else None
 
     @property
     def idle(self) -> bool:
-        """Whether it has been idle so long that the figures of the last batch are meaningless."""
+        """Whether the partition has been idle for so long that the last batch's figures are meaningless."""
         since = self._idle_since
         return since is not None and time.monotonic() - since > IDLE_SECONDS
 
     @property
     def rows(self) -> RowReader | None:
-        """The rows in memory; None unless it works."""
+        """The rows in memory; None unless the partition works or is held."""
         return self._state.tenure.rows if isinstance(self._state, Working | Held) else None
 
     @property

@@ -33,7 +33,7 @@ class _Facts:
 
 
 class Partitions:
-    """Follows assignments; each partition fails independently."""
+    """The assigned partitions, each of which fails independently."""
 
     def __init__(self, parts: WorkerParts) -> None:
         self._parts = parts
@@ -116,7 +116,7 @@ class Partitions:
             self._owned[number].miss()
 
     def put(self, number: int, fetched: Delivery, message: Message) -> None:
-        """Pass a fetch to its partition; ``message`` is acknowledged once all of it is committed."""
+        """Pass a fetch to its partition; ``message`` is acknowledged once the whole fetch is committed."""
         partition = self._owned.get(number)
         if partition is not None:
             partition.put(fetched, message)
@@ -151,5 +151,5 @@ class Partitions:
 
     @property
     def owned(self) -> dict[int, StopReason | None]:
-        """The partitions of this worker, each with the reason for its stop, or None."""
+        """The partitions of this worker, each with the reason why it stopped, or None if it has not."""
         return {number: partition.stopped for number, partition in self._owned.items()}

@@ -31,11 +31,11 @@ class RestoredPartition:
     row: PartitionRow
     tail: Tail
     fresh: bool
-    """Whether the row is written first, because nothing was processed yet, or not with this separator or key."""
+    """Whether the row is written first, because nothing was processed yet or the separator or key has changed."""
 
 
 def separator_changed(partition: int, was: str, now: str) -> PartitionStoppedError:
-    """Return the error for series assigned to partitions by the separator ``was``; empty texts mean no separator."""
+    """Return the error for series that the separator ``was`` assigned to partitions; empty texts mean no separator."""
     asked = f"member_separator {was or None!r}, which assigned the series to partitions"
     return PartitionStoppedError(partition, "separator-changed", asked, f"{now or None!r} in the configuration")
 
@@ -57,8 +57,8 @@ class Restorer:
     async def restore(self, committed: int | None, judge: Judge | None) -> RestoredPartition:
         """Return where to continue; ``committed`` is the group's offset.
 
-        ``judge`` stops the partition if others wrote after a row, before their records are read. If it is None, the
-        owner may be writing, so logs read one after another are not compared. Raises `PartitionStoppedError` if
+        ``judge`` stops the partition if others wrote after a row, before their records are read. If ``judge`` is None,
+        the owner may be writing, so logs read one after another are not compared. Raises `PartitionStoppedError` if
         continuing could process something twice or lose something.
         """
         self._copy.discard_foreign()
@@ -210,7 +210,7 @@ class Restorer:
             raise log_ends.counts_lost(row.recall_offset, first).stopped(self._partition)
 
     async def _check_last(self, reader: Reader, row: PartitionRow) -> None:
-        """Compare the last processed record with the log, because a log that lost its end can grow again."""
+        """Compare the last processed record with the log, because a log that lost its tail may have grown again."""
         events, last = self._names.events, row.last_offset
         if last < 0:
             return

@@ -4,9 +4,9 @@ An aborted record remains visible to anyone who reads uncommitted records. Its r
 another release for the same step would spend budget twice. The worker writes a batch's ledger entries before its
 releases, so the entry for every release is found here.
 
-Committed entries beyond the restored state are binding as well: either the changelog lost its end, and the state with
-it, or only part of a batch was committed. Input with committed outputs (*answered* input) is processed once more to
-rebuild the state; only outputs missing from the logs are written (`stream_app.kafka.evidence.outputs`).
+Committed entries beyond the restored state are binding as well: either the end of the changelog was lost, and the state
+with it, or only part of a batch was committed. Input with committed outputs (*answered* input) is processed once more
+to rebuild the state; only outputs missing from the logs are written (`stream_app.kafka.evidence.outputs`).
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ _UNCHANGED = (
 
 
 class Tail:
-    """Binding entries not yet recomputed; an entry that differs raises `PartitionStoppedError`."""
+    """Binding entries not yet recomputed; recomputing one differently raises `PartitionStoppedError`."""
 
     def __init__(self, partition: int, changes: Sequence[str], outputs: Outputs | None = None) -> None:
         """Start without binding entries; ``changes`` happened after the state, and ``outputs`` are beyond it."""
@@ -60,7 +60,7 @@ class Tail:
         return len(self._hashes)
 
     def settle(self, key: bytes, entries: tuple[SealedEntry, ...]) -> None:
-        """Compare recomputed entries of the series with key ``key`` with the binding ones; raises if any differs."""
+        """Compare a series' recomputed entries with the binding ones; ``key`` is its key. Raises if any differs."""
         for entry in entries:
             place = (key, entry.sequence)
             bound = self._hashes.pop(place, None)
@@ -86,7 +86,7 @@ class Tail:
         return bool(self._hashes) or next_offset < self.answered
 
     def overdue(self, next_offset: int) -> None:
-        """Check that all entries and outputs of input below ``next_offset`` were recomputed; raises if not."""
+        """Check that all entries and outputs of input below ``next_offset`` were recomputed; raises if any were not."""
         left = [place for place, offset in self._inputs.items() if offset < next_offset]
         none = "that the input no longer gives any"
         if left:

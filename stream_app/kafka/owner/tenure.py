@@ -41,7 +41,7 @@ class LastingParts:
 
 
 class PendingCommit:
-    """The running commit, at most one, during which the next batch is processed."""
+    """The commit that is running, at most one at a time, while the next batch is processed."""
 
     def __init__(self, ended: Callable[[], None]) -> None:
         self._ended = ended
@@ -54,7 +54,7 @@ class PendingCommit:
 
     @property
     def over(self) -> bool:
-        """Whether a commit has ended but its result is unread."""
+        """Whether a commit has ended but its result has not been read."""
         return self._task is not None and self._task.done()
 
     def begin(self, commit: Coroutine[Any, Any, None]) -> None:

@@ -46,7 +46,7 @@ class Transactions:
         return cls(parts, partition, writer, await claims.find(parts, partition))
 
     async def claimed(self, row: PartitionRow) -> PartitionRow:
-        """Return the row with the claim's offset, after writing a missing claim; raises as `judge` does."""
+        """Return the row with the claim's offset, after writing the claim if it is missing; raises as `judge` does."""
         offset, start = self._claim
         if offset == claims.NO_CLAIM:
             offset = await claims.write(self._parts, self._partition, self._writer, start)
@@ -108,7 +108,7 @@ class Transactions:
         return row
 
     def _check(self, written: Extent, shortage: Callable[[Bounds], Shortage | None]) -> None:
-        """Stop if a log lost its end and the new records therefore begin before offsets that the row knows."""
+        """Stop if a log lost its tail and the new records therefore begin before offsets that the row knows."""
         lacking = None if written.first is None else shortage(Bounds(0, written.first))
         if lacking is not None:
             raise lacking.stopped(self._partition)

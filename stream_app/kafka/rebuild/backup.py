@@ -1,11 +1,11 @@
 """Backups of the input: the lines that `read events` and `read rejects` print, which can be sent again.
 
-Both files end with a line that says how far the input was processed, ``{"end":{partition: offset}}``. Rejects that end
-at an offset name every refused record below it. The events below that offset that no reject names are therefore exactly
-the accepted ones, and only these are sent. Under the same key, policies and configuration, each produces the same bytes
-as the first time, because refused records had changed nothing. If refused events were sent too, an event that had been
-too far in the future could be accepted now, even though another event has measured its step since. Events after the end
-of the rejects are not sent, because nobody knows whether they were refused.
+Both files end with a line that says how far the input was processed, ``{"end":{partition: offset}}``. A file of rejects
+that ends at an offset names every refused record below that offset. The events below it that no reject names are
+therefore exactly the accepted ones, and only these are sent. Under the same key, policies and configuration, each
+produces the same bytes as the first time, because refused records had changed nothing. If refused events were sent too,
+an event that had been too far in the future could be accepted now, even though another event has measured its step
+since. Events after the end of the rejects are not sent, because nobody knows whether they were refused.
 """
 
 import asyncio

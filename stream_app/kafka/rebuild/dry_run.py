@@ -1,14 +1,14 @@
-"""A dry run of a partition's start: would it continue as before, with or without the old keys?
+"""A dry run of a partition's start, to see whether it would continue as before, with or without the old keys.
 
-The run reads back what a worker reads at a start, and processes the waiting input with the worker's own code; it writes
-nothing. Workers may run meanwhile. Committed, binding and waiting records are read in this order, so the result is one
-that a worker could have found at its start.
+The run reads back what a worker reads at startup, and processes the waiting input with the worker's own code; it writes
+nothing. Workers may keep running in the meantime. Committed, binding and waiting records are read in this order, so the
+result is one that a worker could have found at its start.
 
 Some crash schedules need an old key. The dry run shows them as follows:
 
 * Entries of an aborted batch bind (`stream_app.kafka.owner.tail`). Without the key of such an event, the event is
   rejected, its entry is not computed again, and the partition stops for good: `Tail` reports this here first.
-* An event waits, whether its worker died or never started: it would be rejected as ``key-erased``.
+* An event is waiting, because its worker died or never started: it would be rejected as ``key-erased``.
 * A step is rejected in this way, and entries of later steps bind: their chain differs, which `Tail` also reports.
 * A step is open: it would be skipped when it closes, and its counts or readings would never be released. `Shortfall`
   processes the same input with the whole key, and finds what is missing without it.
@@ -120,7 +120,7 @@ class Shortfall:
         self._gained |= self._later.releases - self._whole.releases
 
     def lost(self, stored: Iterable[str]) -> int:
-        """Return how many steps are released or open with the whole key, but never released without it.
+        """Return the number of steps that are released or open with the whole key, but never released without it.
 
         ``stored`` names the series whose rows may have had open steps before the first record.
         """

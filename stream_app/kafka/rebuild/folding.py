@@ -27,7 +27,7 @@ class Releases:
     """The releases of successive input offsets, by hash; each of them must be named by an entry."""
 
     def __init__(self, batches: AsyncIterator[list[Any]], partition: int, *, whole: bool) -> None:
-        """Start; if ``whole`` is false, the ledger lost its start, and early entries may be missing."""
+        """Start; if ``whole`` is false, the beginning of the ledger is lost, and early entries may be missing."""
         self._batches, self._partition, self._whole = batches, partition, whole
         self._waiting: list[Any] = []
         self._offset = -1

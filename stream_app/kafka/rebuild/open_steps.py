@@ -91,7 +91,7 @@ async def aborted_entries(
 
 
 async def abort_open(brokers: Brokers, writer: Writer, names: TopicNames, partition: int) -> None:
-    """Abort writes left open in the logs, which the next commit of their only writer would commit.
+    """Abort writes left open in the logs, because the next commit of their only writer would commit them.
 
     A late commit ended the transaction for its coordinator, but the producer kept writing, on brokers that do not
     verify partitions (KIP-890). To end the open transaction with a marker of this producer, one of its records is

@@ -1,6 +1,6 @@
 """Recovery of a partition's state from the ledger and releases, if the state table is lost.
 
-If the ledger or the releases lost an end, folding begins with the rows still in the changelog (`survey.py`).
+If either end of the ledger or the releases is lost, folding begins with the rows still in the changelog (`survey.py`).
 
 Every output record names its input offset in a header, so the outputs also show where to continue. Rows are written
 under the partition's transactional id, so a worker that is still running can no longer commit. The outputs do not show
@@ -55,7 +55,7 @@ class RebuiltPartition:
     next_offset: int
     ledger_offset: int
     open_steps: int
-    """Open steps, which still accept contributions or readings; the input is reread for their contents."""
+    """Open steps, which still accept contributions or readings; their contents are reread from the input."""
     lost_counts: int
     """Series whose open steps were given up, now or before, because some of their input was deleted.
 
@@ -94,8 +94,8 @@ class Rebuilding:
         """Rebuild a partition's rows and write them to the changelog.
 
         Raises `RebuildError` as `fold` does. Raises `PartitionStoppedError` if another application wrote the outputs,
-        if they lost an end, or if input is lost or skipped (that input may be the only way to a release), unless the
-        loss was accepted.
+        if either end of an output log is lost, or if input is lost or skipped (that input may be the only way to a
+        release), unless the loss was accepted.
         """
         writer = await self._site.brokers.fence(partition)
         try:

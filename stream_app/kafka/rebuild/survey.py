@@ -49,7 +49,7 @@ class Coverage(NamedTuple):
 
 
 async def covered(reader: Reader, names: TopicNames, partition: int, key: SigningKey | None) -> Coverage | None:
-    """Return what committed checkpoints cover; None if one is missing or not signed by ``key``, or if none exist."""
+    """Return what committed checkpoints cover; None if there are none, or one is missing or not signed by ``key``."""
     if key is None:
         return None
     sequences: dict[str, int] = {}
@@ -158,7 +158,7 @@ class Survey:
     async def look(self, partition: int, accepted: AcceptedLosses, progress: Progress) -> LogContents:
         """Fold a partition's logs.
 
-        If the ledger lost its beginning, or the releases topic lost its end, folding begins with the rows that the
+        If the beginning of the ledger or the end of the releases topic is lost, folding begins with the rows that the
         changelog still holds; otherwise all rows come from the ledger. If outputs are missing but their input still
         exists, folding ends before that input.
 

@@ -24,7 +24,7 @@ _OUTPUTS: Final = ("rejects", "ledger", "releases")
 
 @dataclass(frozen=True, slots=True)
 class UnansweredInputs:
-    """The number of inputs without an output, and the first of them; -1 if there is none."""
+    """The number of inputs without an output, and the first of them (-1 if there are none)."""
 
     lost_rejects: int = 0  # inputs that require one: their rejects are lost
     first_lost_reject: int = -1
@@ -97,7 +97,7 @@ class _Answers:
         """The last input offset that a reject says was given up."""
 
     async def next(self) -> int:
-        """Return the input offset of the next record; if there is none, return one that is beyond every offset."""
+        """Return the input offset of the next record, or one that is beyond every offset if there is no next record."""
         while not self._waiting:
             batch = await anext(self._batches, None)
             if batch is None:

@@ -14,7 +14,7 @@ MINUTES: Final = f"{PLACES * EVERY_SECONDS / 60:.0f} min"  # time span of plots
 
 
 def lately(name: str, values: Sequence[float | None], text: Callable[[float], str]) -> tuple[Markup, Markup]:
-    """Return a line of a figure over the last minutes, and its legend; the newest value is at the right.
+    """Return a line plot of a figure over the last minutes, with the newest value at the right, and its legend.
 
     The bottom is 0. The last value is the value at the time of the page, so no figure on the page exceeds the maximum
     of its own line.
@@ -65,7 +65,7 @@ def ends(left: str, right: str) -> Markup:
 
 
 def part(share: float) -> Markup:
-    """Return a bar that is filled to ``share``, for the number next to it."""
+    """Return a bar that is filled to ``share`` and illustrates the number next to it."""
     filled = element("rect", x=0, y=0, width=round(100 * share, 1), height=6, class_="filled")
     whole = element("rect", x=0, y=0, width=100, height=6, class_="whole")
     return element(

@@ -8,7 +8,7 @@ By = Literal["hour", "weekday", "hour-of-week"]
 HOUR_MS: Final = 3_600_000
 DAY_MS: Final = 24 * HOUR_MS
 _EPOCH_DAY: Final = 3
-"""1970-01-01 was a Thursday, this many days after a Monday."""
+"""The number of days from a Monday to 1970-01-01, which was a Thursday."""
 
 
 class LocalTime(NamedTuple):

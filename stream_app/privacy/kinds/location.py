@@ -119,7 +119,7 @@ class Location:
     adjacent: ClassVar[None] = None
 
     def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the lattice point of a position, clamped to the bounds; the substitute or None if invalid."""
+        """Return the lattice point of a position, clamped to the bounds; for an invalid one, the substitute or None."""
         found = raw if isinstance(raw, dict) and len(raw) == 2 else {}
         latitude, longitude = found.get("latitude"), found.get("longitude")
         north = float(latitude) if is_number(latitude) else nan
@@ -132,7 +132,7 @@ class Location:
         return RawCells((x, y)) if valid else self.substitute
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
-        """Return the lattice point plus planar Laplace noise; loss at most ``spend_nano`` within the radius."""
+        """Return the lattice point plus planar Laplace noise; the loss within the radius is at most ``spend_nano``."""
         # PRIVACY: points up to `radius` apart are at most 1.005*radius + sqrt(2)*resolution apart on the lattice. Over
         # that distance, noise of this rate loses at most e.
         x, y = planar_laplace(stream, self.rate_per_nano * spend_nano)
@@ -174,7 +174,7 @@ class Location:
     def filtered(
         self, state: LevelState, cells: ReleasedCells, spend_nano: int, k: float
     ) -> tuple[LevelState, ReleasedCells]:
-        """Return the filter's state after a noisy value, ``k`` steps after the previous one, and the estimate."""
+        """Return the filter's state and the estimate after a noisy value, ``k`` steps after the previous state."""
         zx, zy = self.plane.double(cells[0]), self.plane.double(cells[1])
         b = self.scale(spend_nano)
         r = 3 * b * b
@@ -225,7 +225,7 @@ class Location:
         return {"latitude": sum(self.north) / 2, "longitude": sum(self.east) / 2}
 
     def best_constant(self, raws: Sequence[Any]) -> dict[str, float]:
-        """Return the position with the smallest mean distance, known only in hindsight, accurate to a thousandth."""
+        """Return the position with the smallest mean distance, known only in hindsight and accurate to a thousandth."""
         return geometric_median(raws)
 
     def error(self, raw: Any, published: Any) -> float:

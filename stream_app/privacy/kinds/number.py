@@ -20,7 +20,7 @@ from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import NANO, LevelState, Raw, RawCells, ReleasedCells, exact, is_number
 
 NUMBER_POWERS = (3, 2, 1, 0)
-"""Powers of 1/64 by which the filter's models differ in how fast the level may move."""
+"""Powers of 1/64 that distinguish the filter's models: they set how fast the level may move."""
 NUMBER_WIDTH = 3 * len(NUMBER_POWERS)
 
 MOST_EDGES = 63
@@ -37,11 +37,11 @@ Transition = tuple[
     Annotated[StrictInt, Field(ge=0, le=2**53 - 1)],
     Annotated[StrictInt, Field(ge=-LARGEST_LOCAL_OFFSET_MS, le=LARGEST_LOCAL_OFFSET_MS)],
 ]
-"""A time in ms, and local time's offset from UTC, in ms, from that time on."""
+"""A time in ms, and the offset of local time from UTC from that time on, in ms."""
 
 
 class NumberForm(RangeForm):
-    """Form of value kind number; the members from `statistic` on are for steps of units."""
+    """The form of the value kind number; the members from `statistic` on are for steps of units."""
 
     kind: Literal["number"]
     sensitivity: Annotated[Double, Field(gt=0)] | None = None
@@ -89,7 +89,7 @@ class Number:
     error_unit: ClassVar[str] = "in the value's unit"
 
     def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the cell of a finite raw number, clamped to the range; otherwise the substitute or None."""
+        """Return the cell of a finite raw number, clamped to the range; for any other value, the substitute or None."""
         number = float(raw) if is_number(raw) else nan
         valid = isfinite(number)
         cell = self.cell(number if valid else self.upper, valid=valid)

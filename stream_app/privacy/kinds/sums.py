@@ -1,6 +1,6 @@
 """Sums and means over the items of contributors, under discrete Laplace noise.
 
-Sources: Dwork et al. 2006; Ghosh et al. 2009. An item is a number of the policy's grid, rounded and clamped to its
+Sources: Dwork et al. 2006; Ghosh et al. 2009. An item is a number on the policy's grid, rounded and clamped to its
 range before it is added, so that no item changes a sum by more than the range allows. Let lo..hi be the cells of the
 range and c = (lo + hi) // 2. Neighbours differ in one item of a step:
 
@@ -73,7 +73,7 @@ class _PublicNumber(OfItems):
 
 @dataclass(frozen=True, slots=True)
 class Sum(_PublicNumber):
-    """The sum of a step's items; the cells hold this sum.
+    """The sum of a step's items, which the cells hold.
 
     In memory, ``centre`` is subtracted from each item and `gathered` adds it again, but only if the number of items is
     public.
@@ -197,7 +197,7 @@ def reach(item: Number) -> int:
 
 
 def nearest(item: Number, number: float, parts: int) -> int:
-    """Return the whole number of cells that, divided by ``parts``, is closest to ``number``.
+    """Return the whole number of cells that is closest to ``number`` when divided by ``parts``.
 
     The result is exact below 2^50.
     """

@@ -30,13 +30,13 @@ UnitCell: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class OfUnits(UnitAccuracy):
-    """Base of the statistics over units: ``item`` is the kind of a unit's value, ``window`` is w, in units."""
+    """Base of the statistics over units: ``item`` is the kind of a unit's value, and ``window`` is w, in units."""
 
     item: Number | Category
     window: int
 
     def with_window(self, window: int) -> Self:
-        """Return the statistic that protects ``window`` consecutive units together."""
+        """Return the statistic that jointly protects ``window`` consecutive units."""
         return replace(self, window=window)
 
     def quantise(self, raw: Raw) -> RawCells | None:
@@ -57,12 +57,12 @@ class _Total(OfUnits):
 
     @property
     def reach(self) -> int:
-        """Return the most by which one unit changes the total: D, at least 1."""
+        """Return the most that one unit can change the total: D, but at least 1."""
         return max(1, self.item.axis.high - self.item.axis.low)
 
     @property
     def sensitivity(self) -> int:
-        """Return the most by which w units change the totals: w*D."""
+        """Return the most that w units can change the totals: w*D."""
         return self.window * self.reach
 
     def tallied(self, units: Iterable[UnitCell]) -> RawCells | None:
@@ -111,7 +111,7 @@ class _Total(OfUnits):
 
 @dataclass(frozen=True, slots=True)
 class UnitSum(_Total):
-    """The sum over a step's units; it has no declared range."""
+    """The sum over a step's units, which has no declared range."""
 
     statistic: ClassVar[str] = "sum"
     is_sum: ClassVar[bool] = True
@@ -188,7 +188,7 @@ class Share(_Total):
 
     @property
     def reach(self) -> int:
-        """Return the most by which one unit changes the total: 1, because a unit is in the interval or not."""
+        """Return the most that one unit can change the total: 1, because a unit is in the interval or not."""
         return 1
 
     def of_a_cell(self, units: float) -> float:

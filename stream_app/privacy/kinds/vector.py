@@ -141,7 +141,7 @@ class Vector:
 
     @property
     def largest_change(self) -> dict[str, float]:
-        """Return the largest distance between neighbours in each part, by name: its range."""
+        """Return the range of each part by name: the largest distance between neighbours in that part."""
         return dict(zip(self.names, self._ranges, strict=True))
 
     @property

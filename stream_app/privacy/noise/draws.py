@@ -1,16 +1,16 @@
 """The random draws of steps under the noise key: coins and noise, for one series or many at once.
 
 An event gets the same draws whether it is processed alone or with the events of many other series: the fast sampling of
-many series falls back to exact sampling and gives its results. The bits that an event draws are a function of the key,
-policy, series and step.
+many series falls back to exact sampling and gives the same results. The bits that an event draws are a function of the
+key, policy, series and step.
 
 The noise message contains every parameter of the mechanism and the policy version (``Policy.identity``), the spend,
 series, step and the clamped value in a fixed width. It is hashed under the epoch's key. The same noise at another scale
 or on another value would reveal the value exactly. The coin message omits the value and the spend, so that nothing raw
-affects which events are repeated, which is visible to anyone. The dissimilarity message (level w-event) is the noise
-message with the last released cells, from which the distance is computed, and with the comparison's budget instead of
-the spend. No message contains an offset, batch position or clock, so a replay draws the same bits. Each kind of message
-has its own BLAKE2b personalization (``person``), so no two kinds share bits.
+affects the choice of events to repeat, which is visible to anyone. The dissimilarity message (level w-event) is the
+noise message with the last released cells, from which the distance is computed, and with the comparison's budget
+instead of the spend. No message contains an offset, batch position or clock, so a replay draws the same bits. Each kind
+of message has its own BLAKE2b personalization (``person``), so no two kinds share bits.
 """
 
 from collections.abc import Sequence

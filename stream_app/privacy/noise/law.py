@@ -1,8 +1,8 @@
 """The exact law of a sum of independent discrete Laplace draws: its mean error and its quantiles.
 
 A sum of n draws of one rate is the difference of two negative binomials. A sum over several rates is the convolution of
-such sums. Its characteristic function is the product of ``(1 - q)^2 / (1 - 2 q cos t + q^2)``, ``q = exp(-rate)``. A
-discrete Fourier transform inverts it over a period long enough for the wrapped-around part to be negligible.
+such sums. Its characteristic function is the product of ``(1 - q)^2 / (1 - 2 q cos t + q^2)`` with ``q = exp(-rate)``.
+A discrete Fourier transform inverts it over a period long enough for the wrapped-around part to be negligible.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ A finer grid is coarsened to about this number, which changes a variance by less
 NEGLIGIBLE: Final = 1e-14  # probability beyond half a period: below the rounding of the transform
 MOST_DRAWS: Final = 100_000
 MOST_WORK: Final = 2**23
-"""Limit on rates times steps of a period: more, as from a sampling rate, take too long to multiply."""
+"""Limit on rates times steps of a period: larger products, as from a sampling rate, take too long to multiply."""
 
 
 @dataclass(frozen=True, slots=True)

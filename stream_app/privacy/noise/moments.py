@@ -26,7 +26,7 @@ The expansion gives ``(z^3 - 3z) / 24`` = 0.0686. According to the inverted char
 draws of one scale need at most 0.0716, and sums of unequal scales need less.
 """
 RATE_DIGITS: Final = 12
-"""Number of digits that distinguish rates of draws; rates in a frame have lost their last digits."""
+"""Number of digits that distinguish rates of draws, because rates in a frame have lost their last digits."""
 _ALIKE: Final = 1e-6  # relative tolerance of a law's fourth cumulants
 ROUNDED: Final = 1e-6  # share of a grid step added to the last one, so that rounding of doubles does not exclude it
 FINE: Final = 0.1  # rate per lattice step below which the position lattice hardly shows
@@ -48,8 +48,8 @@ class Noise:
     chances: tuple[float, float] | None = None
     """The probabilities of a random answer: that of the true category, and that of each other category.
 
-    The noise is then at most 1 divided by their difference. Its skew, like that of a one-in-a-few chance, shows in no
-    cumulant.
+    The noise is then at most 1 divided by their difference. No cumulant shows its skew, which is like that of a
+    one-in-a-few chance.
     """
     rates: Rates = ()
     """The discrete Laplace draws, one cell per grid step, whose sum gives the exact law; empty for any other law."""
@@ -116,8 +116,8 @@ def added(noises: Sequence[Noise]) -> Noise:
 def laplace(rate: float) -> Noise:
     """Return the exact law of discrete Laplace noise, in cells.
 
-    ``P(k) = (1 - q) / (1 + q) * q^|k|``, ``q = exp(-rate)``. It is the difference of two geometric draws, whose
-    cumulants are ``q/p^2`` and ``q(1 + 4q + q^2)/p^4``, p = 1 - q.
+    ``P(k) = (1 - q) / (1 + q) * q^|k|`` with ``q = exp(-rate)``. It is the difference of two geometric draws, whose
+    cumulants are ``q/p^2`` and ``q(1 + 4q + q^2)/p^4`` with p = 1 - q.
     """
     q, p = exp(-rate), -expm1(-rate)
     # P(|k| > m) = 2 q^(m+1) / (1 + q), at most 0.05

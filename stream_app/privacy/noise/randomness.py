@@ -20,7 +20,7 @@ from stream_app.privacy.amounts import Flag, Real, Whole
 BLOCK_BYTES = 64
 WORD_BYTES = 8
 FAST_BITS = 53
-"""The number of bits from which double precision can decide; every integer below 2^53 is a double."""
+"""The number of bits from which double precision can decide, because every integer below 2^53 is a double."""
 MORE_BITS = 64
 TOP_UNIT = 2.0**-MORE_BITS
 RATIONAL_MARGIN = 2.0**-50
@@ -33,7 +33,7 @@ def _fresh(key: bytes, person: bytes) -> blake2b:
 
 @lru_cache(maxsize=64)
 def _keyed(key: bytes, person: bytes) -> blake2b:
-    """Return a cached hash that has absorbed its key, which takes as long as absorbing a message.
+    """Return a hash that has absorbed its key; it is cached, because that takes as long as absorbing a message.
 
     The cache contains key and hash.
     """
