@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 
 import numpy as np
@@ -14,22 +15,29 @@ PAGE_BYTES = 4_096
 def memory_of(process: int) -> bytes:
     """Return everything that a process can write to: its heap, its stacks, its private pages.
 
-    Pages of one byte alone are left out: those that are zero, and those of freed memory that was overwritten.
+    Pages that are neither in memory nor swapped out were never touched. Pages of a single byte value are left out too:
+    those that are zero, and those of freed memory that was overwritten.
     """
     pieces = []
-    with Path(f"/proc/{process}/maps").open() as maps, Path(f"/proc/{process}/mem").open("rb", buffering=0) as memory:
+    of = Path(f"/proc/{process}")
+    with (of / "maps").open() as maps, _raw(of / "pagemap") as pagemap, _raw(of / "mem") as memory:
         for line in maps:
             found = re.match(r"([0-9a-f]+)-([0-9a-f]+) rw", line)
-            if found is not None:
-                start, end = int(found[1], 16), int(found[2], 16)
-                memory.seek(start)
-                try:
-                    piece = memory.read(end - start)
-                except OSError:  # given back since it was listed: the process runs
-                    continue
-                pages = np.frombuffer(piece, np.uint8).reshape(-1, PAGE_BYTES)
-                pieces.append(pages[(pages != pages[:, :1]).any(axis=1)].tobytes())
+            if found is None:
+                continue
+            start, end = (int(found[nth], 16) for nth in (1, 2))
+            pagemap.seek(start // PAGE_BYTES * 8)
+            held = np.frombuffer(pagemap.read((end - start) // PAGE_BYTES * 8), np.uint64) >> np.uint64(62) > 0
+            for begin, stop in np.flatnonzero(np.diff(held, prepend=False, append=False)).reshape(-1, 2).tolist():
+                memory.seek(start + begin * PAGE_BYTES)
+                with suppress(OSError):  # given back since it was listed: the process runs
+                    pages = np.frombuffer(memory.read((stop - begin) * PAGE_BYTES), np.uint8).reshape(-1, PAGE_BYTES)
+                    pieces.append(pages[(pages != pages[:, :1]).any(axis=1)].tobytes())
     return b"".join(pieces)
+
+
+def _raw(path: Path) -> FileIO:
+    return path.open("rb", buffering=0)
 
 
 def held_in(memory: bytes, secrets: Iterable[bytes]) -> set[bytes]:
