@@ -79,7 +79,11 @@ class Plan(Page):
 
 
 class Verified(Page):
-    """A verdict on a policy's noise; true if a control's bound, and none of the policy's, exceeds the declared loss."""
+    """The verdict on a policy's noise; true if it is ``holds``.
+
+    It holds if, at a confidence of 1 - 10^-6, a bound of the control exceeds the declared loss, and none of the
+    policy's does. The bounds in the table are those at 95 % confidence.
+    """
 
     def __init__(self, policy: Policy, found: Verdict) -> None:
         self.policy: Final = policy

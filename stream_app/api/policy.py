@@ -134,7 +134,7 @@ class Policy(Page):
         dummies: Drawn | Padding | None = None,
         **others: Unpack[Others],
     ) -> "Policy":
-        """Return a policy that jointly protects all landmarks and any one other step (or ``window`` other steps)."""
+        """Return a policy that jointly protects all landmarks and any one (or ``window`` consecutive) other steps."""
         moments = [plain(each, f"landmarks.{nth}") for nth, each in enumerate(_listed(landmarks))]
         protection = {"landmarks": moments, "spare": spare or None, "window": window, "zone": zone}
         return cls(_record("landmark", epsilon, value, protection, _usual(others), {"dummies": dummies, **others}))

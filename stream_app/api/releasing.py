@@ -106,7 +106,8 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
     New rows that look wrong as a whole are refused, unless ``accept`` names the reason:
 
     * ``"landmarks"``: no landmark step of a series has an event.
-    * ``"times"``: the times look like seconds or digits of a date, or are after tomorrow.
+    * ``"times"``: the times look like seconds or digits of a date, are before 1990 or after tomorrow, or are all in one
+      open step.
     * ``"order"``: a row's time precedes that of an earlier row in its series, so workers would reject it. Sort by time.
     * ``"substituted"``: the policy's ``invalid`` replaces more than 1 % of the values.
     * ``"clamped"``: most values are beyond one end of their range.

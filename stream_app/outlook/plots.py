@@ -25,7 +25,7 @@ _SIDES: Final = (
 
 
 def range_of(kind: Kind) -> float | None:
-    """Return the width of a single number's range, beyond which an error is meaningless; None for other kinds."""
+    """Return the width of the range of a number or a `Mean`, or None; an error beyond it is meaningless."""
     match kind:
         case Number():
             return kind.axis.double(kind.axis.high) - kind.axis.double(kind.axis.low)

@@ -47,7 +47,7 @@ def first_step(state: State, index: int) -> int:
 
 
 def steps_left(length: int, passed: Whole) -> Whole:
-    """Return how many steps of a user level remain ``passed`` steps after its first one."""
+    """Return how many steps of a user level remain at the step ``passed`` steps after its first one, inclusive."""
     return most(length - passed, 0)
 
 

@@ -139,7 +139,7 @@ class Person(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """The answers other than the verdict; their texts are escaped and may contain any name in the ledger."""
+    """The answers other than the verdict; texts may contain any name in the ledger, so a page must escape them."""
 
     promises: tuple[tuple[str, int], ...]  # guarantees in words and how many series have each now, most first
     further: int  # guarantees that are not listed

@@ -105,7 +105,7 @@ class IntrusionEntry(NamedTuple):
 
 
 class MemberEntry(NamedTuple):
-    """A person's limit on the sum that their series reserve; its chain is named after the person plus the separator."""
+    """A person's limit on the sum that their series reserve; its chain's name is the person plus the separator."""
 
     series: str
     sequence: int

@@ -74,7 +74,11 @@ def reads_twice(arguments: argparse.Namespace) -> bool:
 
 @contextmanager
 def reading(ledger: Path, asked: str = "") -> Iterator[None]:
-    """Turn errors about aborted entries and unreadable files into a `UsageError` that names the option in ``asked``."""
+    """Turn errors about aborted entries and unreadable files into `UsageError`.
+
+    An error about aborted entries names ``--ledger``; one about a file names the option in ``asked`` or, if that is
+    empty, the file.
+    """
     with mendable(UncommittedError, by=f"--ledger {ledger}: "), readable(asked):
         yield
 

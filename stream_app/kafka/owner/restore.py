@@ -31,7 +31,10 @@ class RestoredPartition:
     row: PartitionRow
     tail: Tail
     fresh: bool
-    """Whether the row is written first, because nothing was processed yet or the separator or key has changed."""
+    """Whether the row is written first, because nothing was processed yet or the separator or key has changed.
+
+    While entries are binding or input is answered, a changed key does not count: the row keeps its key until then.
+    """
 
 
 def separator_changed(partition: int, was: str, now: str) -> PartitionStoppedError:

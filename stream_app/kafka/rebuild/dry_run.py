@@ -8,7 +8,7 @@ Some crash schedules need an old key. The dry run shows them as follows:
 
 * Entries of an aborted batch bind (`stream_app.kafka.owner.tail`). Without the key of such an event, the event is
   rejected, its entry is not computed again, and the partition stops for good: `Tail` reports this here first.
-* An event is waiting, because its worker died or never started: it would be rejected as ``key-erased``.
+* An event is waiting, whether its worker died or never started: it would be rejected as ``key-erased``.
 * A step is rejected in this way, and entries of later steps bind: their chain differs, which `Tail` also reports.
 * A step is open: it would be skipped when it closes, and its counts or readings would never be released. `Shortfall`
   processes the same input with the whole key, and finds what is missing without it.

@@ -1,6 +1,7 @@
 """Recovery of a partition's state from the ledger and releases, if the state table is lost.
 
-If either end of the ledger or the releases is lost, folding begins with the rows still in the changelog (`survey.py`).
+If the beginning of the ledger or the end of the releases is lost, folding begins with the rows still in the changelog
+(`survey.py`).
 
 Every output record names its input offset in a header, so the outputs also show where to continue. Rows are written
 under the partition's transactional id, so a worker that is still running can no longer commit. The outputs do not show
@@ -94,8 +95,8 @@ class Rebuilding:
         """Rebuild a partition's rows and write them to the changelog.
 
         Raises `RebuildError` as `fold` does. Raises `PartitionStoppedError` if another application wrote the outputs,
-        if either end of an output log is lost, or if input is lost or skipped (that input may be the only way to a
-        release), unless the loss was accepted.
+        if the ledger lost its beginning and a series may therefore be missing, if the end of an output log is lost, or
+        if input is lost or skipped (that input may be the only way to a release), unless the loss was accepted.
         """
         writer = await self._site.brokers.fence(partition)
         try:

@@ -96,7 +96,7 @@ def after_watermark(policy: Policy, before: OpenSteps | None, now: int, offset: 
 
 
 def stays_open(policy: Policy, before: Policy) -> bool:
-    """Return whether steps open under ``before`` stay open under ``policy``, which must read them in the same way."""
+    """Return whether steps open under ``before`` stay open under ``policy``: only if it reads them in the same way."""
     alike = (policy.step_ms, policy.kind, policy.within) == (before.step_ms, before.kind, before.within)
     return alike and policy.within is not None
 

@@ -73,7 +73,7 @@ class _PublicNumber(OfItems):
 
 @dataclass(frozen=True, slots=True)
 class Sum(_PublicNumber):
-    """The sum of a step's items, which the cells hold.
+    """The sum of a step's items; the cells hold this sum.
 
     In memory, ``centre`` is subtracted from each item and `gathered` adds it again, but only if the number of items is
     public.
@@ -197,7 +197,7 @@ def reach(item: Number) -> int:
 
 
 def nearest(item: Number, number: float, parts: int) -> int:
-    """Return the whole number of cells that is closest to ``number`` when divided by ``parts``.
+    """Return the whole number of cells that, divided by ``parts``, is closest to ``number``.
 
     The result is exact below 2^50.
     """
