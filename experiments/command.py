@@ -15,7 +15,7 @@ from experiments.experiment import COMPARED_SHARES, Comparison, Row
 from experiments.setting import LANDMARK_SCHEMES, Method
 from experiments.store import Store
 from experiments.tables import HELD_AGAINST, NOTE, SPAN_NOTE, UNBOUNDED, tables
-from stream_app.accounting.anew import OF_STATISTICS
+from stream_app.accounting.starts import OF_STATISTICS
 from stream_app.cli import UsageError, mendable
 from stream_app.cli.shared.arguments import ENDED, number, positive, whole_number
 from stream_app.cli.shared.eventfile import EventFile, add_mapping

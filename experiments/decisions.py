@@ -8,7 +8,6 @@ from experiments.dataset import Reading
 from stream_app.privacy import fold
 from stream_app.privacy.dummies.draw import drawn_policy, named_by_series
 from stream_app.privacy.fold import StepResult
-from stream_app.privacy.kinds import item_of
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.published import ApproximatedStep, PerturbedStep, WithheldStep
@@ -55,6 +54,6 @@ def published(policy: Policy, outcome: StepResult) -> object:
         case PerturbedStep() | ApproximatedStep():
             return policy.kind.publish(outcome.release.estimate)
         case WithheldStep():
-            return item_of(policy.kind).guess
+            return policy.kind.item.guess
         case _:
             assert_never(outcome.release)

@@ -15,7 +15,6 @@ from experiments.setting import NOTHING, UNRELEASED, Method, Setting
 from experiments.units import statistics_of
 from stream_app.loss.correlation import Correlation
 from stream_app.loss.landmark import landmark_losses
-from stream_app.privacy.kinds import item_of
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.published import PerturbedStep, WithheldStep
 from stream_app.privacy.values import NANO
@@ -63,7 +62,7 @@ def _policy(setting: Setting, data: DataSet, name: str, seed: int) -> tuple[Poli
 
 
 def _unreleased(setting: Setting, data: DataSet) -> Measures:
-    kind = item_of(Method.named("uniform").policy(data, setting.epsilon, {"level": "event"}).kind)
+    kind = Method.named("uniform").policy(data, setting.epsilon, {"level": "event"}).kind.item
     errors = []
     for readings in data.series.values():
         raws = [reading.value for reading in readings]
@@ -76,7 +75,7 @@ def _errors(setting: Setting, data: DataSet, seed: int) -> Measures:
     keys, errors, perturbed, withheld, landmarks = key_of(seed), [], 0, 0, 0
     for name, readings in data.series.items():
         policy, _ = _policy(setting, data, name, seed)
-        kind = item_of(policy.kind)
+        kind = policy.kind.item
         for reading, outcome in zip(readings, decided(keys, policy, name, readings), strict=True):
             errors.append(kind.error(reading.value, published(policy, outcome)))
             perturbed += isinstance(outcome.release, PerturbedStep)

@@ -12,8 +12,8 @@ harmless even if no other version is accepted.
 from collections.abc import Iterator
 from typing import assert_never
 
-from stream_app.accounting import anew
-from stream_app.accounting.anew import Record, RemainingBudget
+from stream_app.accounting import starts
+from stream_app.accounting.starts import Record, RemainingBudget
 from stream_app.audit.finding import Finding
 from stream_app.audit.form import entry as entries
 from stream_app.audit.form.reader import CLAIM, is_claim, read_entry
@@ -61,7 +61,7 @@ class Remains:
         series = [one.what_is_left(name) for name, one in self._found.items() if one.cap_nano is None]
         claims = {name: one.claim_nano for name, one in self._found.items()}
         caps = {chain: one.cap_nano for chain, one in self._found.items() if one.cap_nano is not None}
-        yield from anew.caps_left(caps, claims, series)
+        yield from starts.caps_left(caps, claims, series)
         yield from series
 
 
@@ -98,11 +98,11 @@ class _SeriesSums:
     def _count(self, entry: entries.Known) -> None:
         match entry:
             case entries.PolicyEntry():
-                rules = anew.adoptable(entry.parameters)
+                rules = starts.adoptable(entry.parameters)
                 self._view = self._view or entry.view
                 if self._rules:
                     self._leave()
-                    self._drawn = self._drawn and anew.renewed(self._rules, rules)
+                    self._drawn = self._drawn and starts.renewed(self._rules, rules)
                 self._rules, self._budget = rules, entry.budget_nano
                 self._level, self._step = self._protection["level"], self._protection.get("step", 1)
                 self._offset = self._protection.get("offset") or 0
@@ -157,7 +157,7 @@ class _SeriesSums:
         """Return the remaining budget, or the reason why there are no records."""
         try:
             found, used = self._left(series), self._closed + self._period
-            return anew.of_view(found, used, self._lifetime or 0) if self._view else found
+            return starts.of_view(found, used, self._lifetime or 0) if self._view else found
         except _None as why:
             return RemainingBudget(
                 series, (), 0, self.end or 0, str(why), isinstance(why, _ByHand), self._closed + self._period
@@ -183,7 +183,7 @@ class _SeriesSums:
             self._refill(left, begin)
             raise _None("no budget remains")
         policy: Record = {"type": "policy", "series": series, "version": LARGEST_VERSION if last else 3, **self._rules}
-        policy |= {"epsilon": anew.epsilon_of(epsilon), "protection": self._protected(begin, end)}
+        policy |= {"epsilon": starts.epsilon_of(epsilon), "protection": self._protected(begin, end)}
         if bounds := self._bounds:
             policy["renew"] = bounds
         else:
@@ -198,7 +198,7 @@ class _SeriesSums:
         more = f"{self._each}, from timestamp {begin} on" + ", with the drawn landmarks" * self._drawn
         more += ", and again at each bound of `renew`" * bool(bounds)
         together = self._closed + self._period + cap
-        more += ", and no later version is possible" * last + anew.exceeding(together, "lifetime", self._lifetime)
+        more += ", and no later version is possible" * last + starts.exceeding(together, "lifetime", self._lifetime)
         return RemainingBudget(series, (*fence, policy), epsilon, begin, more, by_hand=False, together_nano=together)
 
     def _opens(self, begin: int, end: int) -> int:
@@ -228,16 +228,16 @@ class _SeriesSums:
             raise _ByHand(f"its budget is exhausted until {self._bounds[0]}, when it is renewed")
         spare = self._budget - self._landmarks
         # Future landmarks would lose epsilon in windows of their own, although they should share it with one window.
-        united = anew.united(self._protection.get("landmarks", []), self._protection, begin)
+        united = starts.united(self._protection.get("landmarks", []), self._protection, begin)
         if self._window and spare > 0 and not self._unit and not united:
-            left_each = f"the landmarks left epsilon {anew.epsilon_of(spare)} for each window"
+            left_each = f"the landmarks left epsilon {starts.epsilon_of(spare)} for each window"
             raise _ByHand(f"{left_each}: the series may continue with this budget at level w-event")
 
     def _protected(self, begin: int, end: int) -> Record:
         """Return the protection from ``begin`` onward; raises `_None` and `_ByHand`."""
         protection = dict(self._protection)
         if self._level == "landmark":
-            protection["landmarks"] = anew.united(protection.get("landmarks", []), protection, begin)
+            protection["landmarks"] = starts.united(protection.get("landmarks", []), protection, begin)
         elif self._level == "user" and self._first is not None:
             protection["length"] -= (end - self._first) // self._step
             if protection["length"] <= 0:
@@ -252,7 +252,7 @@ class _SeriesSums:
         No later version is accepted before this reading.
         """
         # The kind is the same, so that the policy after them is not weaker.
-        value = {name: part for name, part in self._rules["value"].items() if name not in anew.OF_STATISTICS}
+        value = {name: part for name, part in self._rules["value"].items() if name not in starts.OF_STATISTICS}
         if value["kind"] == "choice":  # only for collected data, whose policy is marked as weaker anyway
             value = {"kind": "category", "categories": value["items"]}
         # PRIVACY: if only one of the two versions is adopted, it lets next to nothing through. The first has a single
@@ -261,13 +261,13 @@ class _SeriesSums:
         # is not weaker. Whatever comes after it is weaker, and is refused until the fence's own step is processed.
         first = {
             "version": 1,
-            "epsilon": anew.epsilon_of(cap_nano),
+            "epsilon": starts.epsilon_of(cap_nano),
             "protection": {"level": "user", "step": 1, "length": 1},
             "scheme": {"name": "uniform"},
         }
         fence = {
             "version": 2,
-            "epsilon": anew.epsilon_of(1),
+            "epsilon": starts.epsilon_of(1),
             "protection": {"level": "landmark", "step": 1, "landmarks": sorted({0, at_ms})},
             "scheme": {"name": "skip", "accept_risk": True},  # landmarks spend nothing
         }

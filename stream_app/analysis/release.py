@@ -6,7 +6,7 @@ from functools import lru_cache
 from math import isclose
 from typing import Any, Final, NamedTuple
 
-from stream_app.privacy.kinds import ByBins, Category, Kind, Mean, UnitStatistic
+from stream_app.privacy.kinds import Category
 from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.privacy.noise.moments import Noise
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
@@ -106,10 +106,7 @@ class Release:
         self.quantities(policy)
         if policy is None or self.measurement is None or self.epsilon_nano is None or self.scale is None:
             return
-        if isinstance(policy.kind, UnitStatistic):
-            made = policy.kind.stated(self.epsilon_nano, 1 if self.count is None else self.count)
-        else:
-            made = _scale(policy.kind, self.epsilon_nano, self._items)
+        made = policy.kind.stated(self.epsilon_nano, self.count)
         named, others = (each if isinstance(each, Mapping) else {"": each} for each in (made, self.scale))
         if named.keys() != others.keys() or not all(
             isclose(named[name], others[name], rel_tol=_NEAR) for name in named
@@ -126,6 +123,8 @@ class Release:
         """
         if self.measurement is None:
             return {}
+        if policy is not None and not policy.kind.accepts(self.count):
+            raise ValueError(_ANOTHER)
         if policy is not None and self.epsilon_nano is not None and isinstance(policy.kind, Category):
             if category_name(self.measurement) not in map(category_name, policy.kind.categories):
                 raise ValueError(_ANOTHER)
@@ -133,26 +132,11 @@ class Release:
         numbers, noises = parts_of(self.measurement), self.noises or {}
         if policy is not None and self.epsilon_nano is not None:
             intrusion_nano = policy.collect.intrusion_nano if policy.collect else None
-            if isinstance(policy.kind, UnitStatistic):
-                noises = self._noises_of_units(policy.kind, self.epsilon_nano)
-            elif intrusion_nano is None or self.looks is not None:
-                noises = policy.kind.noises(self.epsilon_nano, self._items, intrusion_nano, self.looks or 0)
+            if intrusion_nano is None or self.looks is not None:
+                noises = policy.kind.noises(self.epsilon_nano, self.count, intrusion_nano, self.looks or 0)
         if not noises.keys() <= numbers.keys():
             raise ValueError(_ANOTHER)
         return {name: Quantity(numbers[name], noise, self._weight(name)) for name, noise in noises.items()}
-
-    def _noises_of_units(self, kind: UnitStatistic, epsilon_nano: int) -> Mapping[str, Noise]:
-        """Return the noise by part; without a count, that of a single unit. Raise ValueError for another's count."""
-        if isinstance(kind, ByBins) and not isinstance(self.count, int):
-            return kind.noises(epsilon_nano, self.count)
-        if not isinstance(kind, ByBins) and not isinstance(self.count, Mapping) and self.count != 0:
-            return kind.noises(epsilon_nano, 1 if self.count is None else self.count)
-        raise ValueError(_ANOTHER)
-
-    @property
-    def _items(self) -> int:
-        """The public number of contributors, at least 1."""
-        return self.count if isinstance(self.count, int) and self.count else 1
 
     def _weight(self, part: str) -> int:
         if not self.of_units or self.statistic not in WEIGHED or self.count is None:
@@ -164,12 +148,6 @@ _ANOTHER: Final = "a measurement of a different kind or scale than the policy's"
 _NEAR: Final = 1e-3  # of a scale: closer scales mean the same noise, whatever digits a frame or a file lost
 _MOST: Final = 1e150
 """Largest magnitude accepted in a release: the squares of published numbers must be finite."""
-
-
-@lru_cache(maxsize=4096)
-def _scale(kind: Kind, epsilon_nano: int, items: int) -> float | dict[str, float]:
-    """Return the scale that a release states; a mean's is that for ``items`` items."""
-    return kind.scale(epsilon_nano, items) if isinstance(kind, Mean) else kind.scale(epsilon_nano)
 
 
 def _is_time(found: object) -> bool:

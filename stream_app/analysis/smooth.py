@@ -16,11 +16,9 @@ from math import exp, log, pi, sqrt
 from typing import Final, NamedTuple
 
 from stream_app.analysis.release import Quantity, Release, category_name
-from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number, Vector
+from stream_app.privacy.kinds import Category, Kind
 from stream_app.privacy.kinds.category import SMALLEST_BELIEF
-from stream_app.privacy.kinds.counts import COUNTS_POWERS
-from stream_app.privacy.kinds.location import LOCATION_POWERS
-from stream_app.privacy.kinds.number import NUMBER_POWERS
+from stream_app.privacy.kinds.default import Model
 from stream_app.privacy.level import MOST_STEPS
 from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.privacy.noise.moments import NORMAL, Noise, half_width
@@ -34,30 +32,6 @@ class SmoothedValue(NamedTuple):
     deviation: float
     low: float
     high: float
-
-
-class Model(NamedTuple):
-    """How one part of a value may move: the drifts q of its models, its start, and its declared range."""
-
-    drifts: tuple[float, ...]  # variance per step, ascending
-    bounds: tuple[float, float] | None
-    """The true values' range; if None, any value is possible, and nothing is known before the first measurement."""
-
-    @property
-    def prior(self) -> tuple[float, float] | None:
-        """Mean and variance of a value before any measurement."""
-        if self.bounds is None:
-            return None
-        low, high = self.bounds
-        return (low + high) / 2, (high - low) ** 2 / 12
-
-    def moves(self, drift: float, gaps: Sequence[float]) -> list[tuple[float, float]]:
-        """Return, for each gap, the factor applied to the distance from the middle and the variance added."""
-        prior = self.prior
-        if prior is None:
-            return [(1.0, drift * gap) for gap in gaps]
-        kept = max(0.0, 1 - drift / prior[1])  # variance kept per step
-        return [(sqrt(kept**gap), prior[1] * (1 - kept**gap)) for gap in gaps]
 
 
 class SmoothedCourse(NamedTuple):
@@ -79,42 +53,15 @@ def smooth(releases: Sequence[Release], policy: Policy) -> list[dict[str, Smooth
         return _categories(policy.kind, releases)
     steps = [release.timestamp_ms // policy.step_ms for release in releases]
     gaps = [float(min(after - before, MOST_STEPS)) for before, after in pairwise(steps)]
-    of = {name: [found.get(name) for found in quantities] for name, _ in models(policy.kind)}
-    parts = {name: smoothed(of[name], gaps, model) for name, model in models(policy.kind)}
+    models = policy.kind.models
+    of = {name: [found.get(name) for found in quantities] for name in models}
+    parts = {name: smoothed(of[name], gaps, model) for name, model in models.items()}
     return [{name: course[nth] for name, course in parts.items() if course} for nth in range(len(releases))]
 
 
 def takes_smoothing(kind: Kind) -> bool:
     """Return whether the kind has smoothing models."""
-    return isinstance(kind, Number | Counts | Location | Category | Vector)
-
-
-def models(kind: Kind) -> list[tuple[str, Model]]:
-    """Return the model of each part of a kind, in its measurements' unit; the list is empty if there are no models."""
-    match kind:
-        case Number():
-            return [("", _of_number(kind))]
-        case Vector():
-            return [(name, _of_number(part)) for name, part in zip(kind.names, kind.parts, strict=True)]
-        case Counts():
-            drifts = tuple(2.0**22 * kind.sensitivity**2 / 64**j for j in COUNTS_POWERS)
-            return [(key, Model(drifts, None)) for key in kind.keys]
-        case Location():
-            metres = kind.plane.cells_per_unit
-            axes = (("latitude", kind.latitude, kind.north), ("longitude", kind.longitude, kind.east))
-            moves = (_of_position(kind, float(metres / axis.cells_per_unit)) for _, axis, _ in axes)
-            return [(name, Model(drifts, ends)) for (name, _, ends), drifts in zip(axes, moves, strict=True)]
-        case _:
-            return []
-
-
-def _of_number(kind: Number) -> Model:
-    w = kind.upper - kind.lower
-    return Model(tuple(w * w / 16 / 64**j for j in NUMBER_POWERS), (kind.lower, kind.upper))
-
-
-def _of_position(kind: Location, degrees_a_metre: float) -> tuple[float, ...]:
-    return tuple(256 * (float(kind.radius) * degrees_a_metre) ** 2 / 64**j for j in LOCATION_POWERS)
+    return bool(kind.models) or isinstance(kind, Category)
 
 
 def smoothed(measured: Sequence[Quantity | None], gaps: Sequence[float], model: Model) -> list[SmoothedValue]:

@@ -221,6 +221,6 @@ def _decided(row: SeriesRow, found: Mapping[str, Any], releases: Mapping[str, by
         given_up = fold.advance(policy, state, index, at, guard, None, 0).state
         return replace(given_up, latest=replace(given_up.latest, source_ms=found["timestamp"]))
     published: Any = wire.load(release)
-    measurement, estimate = encoding.released_cells(policy.kind, published)
+    measurement, estimate = policy.kind.released(published)
     moved = fold.advance(policy, state, index, at, guard, measurement, spend_nano).state
     return replace(moved, latest=replace(moved.latest, estimate=estimate))

@@ -13,7 +13,6 @@ from rich.table import Table
 
 from stream_app.demo.data import DemoSeries
 from stream_app.formats import wire
-from stream_app.privacy.kinds import item_of
 from stream_app.privacy.reason import REASONS
 from stream_app.privacy.values import NANO
 from stream_app.words.amount import amount
@@ -35,7 +34,7 @@ class Week:
 
 @dataclass(frozen=True, slots=True)
 class SeriesSummary:
-    """The result of one series; its mean error compares it with the input, for anyone who has both."""
+    """The result of one series; its mean error compares its releases with the input."""
 
     name: str
     unit: str
@@ -93,8 +92,9 @@ def summarise(
 
 
 def _error_of_steps(series: DemoSeries, found: Mapping[int, Mapping[str, Any]]) -> float:
+    # PRIVACY: see `constant_error`.
     ruling = series.ruling
-    kind = item_of(ruling.kind)
+    kind = ruling.kind.item
     pairs = ((value, found.get(ruling.start_of(ruling.index_of(at_ms)))) for at_ms, value in series.readings)
     return float(
         np.mean([kind.error(value, one["value"]) for value, one in pairs if one is not None and "value" in one])
@@ -104,13 +104,13 @@ def _error_of_steps(series: DemoSeries, found: Mapping[int, Mapping[str, Any]]) 
 def constant_error(series: DemoSeries) -> float:
     """Return the mean error of the constant with the smallest error, which is known only in hindsight."""
     # PRIVACY: errors are computed from raw values; the demo shows their means because its sample is public.
-    constant, kind = constant_of(series), item_of(series.ruling.kind)
+    constant, kind = constant_of(series), series.ruling.kind.item
     return float(np.mean([kind.error(raw, constant) for _, raw in series.readings]))
 
 
 def constant_of(series: DemoSeries) -> Any:
     """Return the constant with the smallest error; it reveals something about the input."""
-    return item_of(series.ruling.kind).best_constant([value for _, value in series.readings])
+    return series.ruling.kind.item.best_constant([value for _, value in series.readings])
 
 
 def weeks_of(

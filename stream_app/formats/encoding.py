@@ -3,26 +3,15 @@
 Bytes are canonical: the order of fields is fixed, so the same release or entry has the same hash on every machine.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple, assert_never
+from typing import Final, NamedTuple, assert_never
 
 import orjson
 
 from stream_app.privacy.fold import StepResult
-from stream_app.privacy.kinds import (
-    ByBins,
-    HiddenMean,
-    Histogram,
-    Kind,
-    Mean,
-    Share,
-    Statistic,
-    UnitMean,
-    UnitStatistic,
-    UnitSum,
-)
+from stream_app.privacy.kinds import Statistic, UnitStatistic
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.published import (
     CloseEntry,
@@ -35,28 +24,11 @@ from stream_app.privacy.published import (
 )
 from stream_app.privacy.reason import Reason
 from stream_app.privacy.state import NEVER
-from stream_app.privacy.values import ReleasedCells
 
 HASH_BYTES = 32
 _fresh: Final = blake2b(digest_size=HASH_BYTES).copy  # faster than a new hash
 NO_HASH = "0" * (2 * HASH_BYTES)
 """The ``previous`` hash of the first entry in a chain."""
-
-
-def released_cells(kind: Kind, found: Mapping[str, Any]) -> tuple[ReleasedCells, ReleasedCells]:
-    """Return the noisy value and the estimate from the JSON of a published (perturbed) release."""
-    match kind:
-        case Mean():
-            measurement = kind.read(found["measurement"], found["count"])
-            return measurement, kind.clamp(measurement)
-        case HiddenMean():
-            measurement = kind.read(found["measurement"])
-            return measurement, kind.clamp(measurement)
-        case UnitSum() | UnitMean() | Share() | Histogram() | ByBins():
-            return kind.read(found["measurement"], found["count"]), kind.read(found["value"], found["count"])
-        case _:
-            # Keep the published estimate: today's filter may differ from the one that computed it.
-            return kind.read(found["measurement"]), kind.read(found["value"])
 
 
 class SealedEntry(NamedTuple):
@@ -185,16 +157,10 @@ def written_one(  # noqa: PLR0913, PLR0917 (what they are made from)
     if isinstance(kind, UnitStatistic) or (policy.collect is not None and isinstance(kind, Statistic)):
         statistic = f',"statistic":"{kind.statistic}"'
     if spend_nano:
-        cells = latest.measurement
-        measurement = _json(kind.parts(cells) if isinstance(kind, HiddenMean) else kind.publish(cells))
-        match kind:
-            case Mean():
-                scale, statistic = _json(kind.scale(spend_nano, cells[1])), f'{statistic},"count":{cells[1]}'
-            case UnitSum() | UnitMean() | Share() | Histogram() | ByBins():
-                count = kind.count(cells)
-                scale, statistic = _json(kind.stated(spend_nano, count)), f'{statistic},"count":{_json(count)}'
-            case _:
-                scale = _json(kind.scale(spend_nano))
+        count = kind.count(latest.measurement)
+        measurement, scale = _json(kind.measured(latest.measurement)), _json(kind.stated(spend_nano, count))
+        if count is not None:
+            statistic += f',"count":{_json(count)}'
     links, start_ms = {0: link}, step.state.clock.decided_ms
     output = written(
         f'"policy":{policy.version}',

@@ -3,7 +3,6 @@
 from stream_app.privacy import kinds
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import LandmarkLevel
-from stream_app.privacy.values import NANO
 
 
 def expected_error(policy: Policy, spend_nano: int) -> float:
@@ -25,16 +24,7 @@ def expected_scale(policy: Policy, spend_nano: int) -> float:
     For a vector, it is in shares of a part's range and equal for all parts. For a mean, it is the scale of one item;
     for a mean over a hidden number, the scale of the sum.
     """
-    kind = policy.kind
-    match kind:
-        case kinds.Vector():
-            return kind.width * NANO / spend_nano
-        case kinds.HiddenMean():
-            return kind.scale(spend_nano)["sum"]
-        case kinds.UnitMean() | kinds.Share():
-            return kind.scale(spend_nano, per_step(policy))
-        case _:
-            return kind.scale(spend_nano)
+    return policy.kind.expected_scale(spend_nano, 1 if policy.units is None else policy.units.per_step)
 
 
 def per_step(policy: Policy) -> int:

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 from stream_app.outlook.error import expected_scale
-from stream_app.privacy.kinds import Location, Number, Vector
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import LandmarkLevel
 from stream_app.privacy.scheme import propose
@@ -40,24 +39,9 @@ def loud(policy: Policy) -> Loud | None:
         return None
     landmarks = len(policy.landmarks) + policy.spare
     share_nano = propose(policy.scheme, policy.epsilon_nano, 0, 0, landmarks, landmark=True)
-    found = _beside(policy, share_nano) if share_nano else None
-    return found if found is not None and found.scale > found.range else None
-
-
-def _beside(policy: Policy, share_nano: int) -> Loud | None:
-    """Return the noise of a share and the range; None if the kind has no range."""
-    match policy.kind:
-        case Number(axis=axis):
-            scale, width = expected_scale(policy, share_nano), axis.double(axis.high) - axis.double(axis.low)
-            return Loud(scale, width, f"{four_digits(scale)}, which exceeds the range of {four_digits(width)}")
-        case Vector():
-            scale = expected_scale(policy, share_nano)
-            return Loud(scale, 1.0, f"{four_digits(scale)} times the range of each part")
-        case Location(east=east, north=north) as kind:
-            low, high = ({"latitude": north[nth], "longitude": east[nth]} for nth in (0, 1))
-            scale, width = expected_scale(policy, share_nano), kind.error(low, high)
-            return Loud(
-                scale, width, f"{four_digits(scale)} m, which exceeds the {four_digits(width)} m across the bounds"
-            )
-        case _:
-            return None
+    kind = policy.kind
+    if not share_nano or kind.span is None or policy.collect is not None:
+        return None
+    scale, span = expected_scale(policy, share_nano), kind.span
+    words = kind.excess.format(scale=four_digits(scale), span=four_digits(span))
+    return Loud(scale, span, words) if scale > span else None

@@ -10,7 +10,7 @@ from stream_app.outlook.course import Horizon
 from stream_app.outlook.outlook import COUNTS, Crowd, Outlook
 from stream_app.outlook.units.request import UnitPlan
 from stream_app.outlook.units.table import spans_of
-from stream_app.privacy.kinds import Kind, Mean, Number
+from stream_app.privacy.kinds import Kind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,17 +22,6 @@ _SIDES: Final = (
     (_BAR / 2, "regular", pictures.REGULAR_COLOUR, pictures.OTHER_COLOURS[1]),
 )
 """The shift and label of each side's bars, and their colours under the policy's own scheme and under others."""
-
-
-def range_of(kind: Kind) -> float | None:
-    """Return the width of the range of a number or a `Mean`, or None; an error beyond it is meaningless."""
-    match kind:
-        case Number():
-            return kind.axis.double(kind.axis.high) - kind.axis.double(kind.axis.low)
-        case Mean():
-            return range_of(kind.item)
-        case _:
-            return None
 
 
 def errors_of(outlooks: Sequence[Outlook], kind: Kind, axes: "Axes") -> None:
@@ -49,7 +38,7 @@ def errors_of(outlooks: Sequence[Outlook], kind: Kind, axes: "Axes") -> None:
                 label = f"{name}, own scheme" if mine else f"{name}, other schemes"
                 places, errors = zip(*drawn, strict=True)
                 axes.bar(places, errors, width=_BAR, color=own if mine else other, label=label)
-    width = range_of(kind)
+    width = kind.span
     if width is not None:
         label = f"the value's range, {width:,g}: a release with a larger error says next to nothing"
         axes.axhline(width, color=pictures.TRUTH_COLOUR, ls="--", lw=1.2, label=label)
@@ -88,7 +77,7 @@ def noise_of(crowds: Sequence[Crowd], kind: Kind, axes: "Axes") -> None:
                 look = _look(place, outlook)
                 look["label"] = look["label"] if side == "landmark" else None
                 axes.plot(*zip(*drawn, strict=True), marker=marker, ms=4.5, mfc=face, **look)
-    width = range_of(kind)
+    width = kind.span
     if width is not None:
         axes.axhline(width, color=pictures.TRUTH_COLOUR, ls="--", lw=1.2, label=f"the value's range, {width:,g}")
     axes.set(xscale="log", yscale="log", xlabel="landmarks", ylabel="scale of the noise")

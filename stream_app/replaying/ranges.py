@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import isfinite
 from typing import Final
 
-from stream_app.privacy.kinds import Item, Kind, Number, item_of
+from stream_app.privacy.kinds import Item, Kind, Number
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import Raw, is_number
 
@@ -65,9 +65,9 @@ class Ranges:
         counts = self._of.setdefault(series, Counter())
         counts[_ALL] += 1
         self.values += 1
-        if item_of(kind).is_outside(value):
+        if kind.item.is_outside(value):
             self.outside += 1
-            item = item_of(kind)
+            item = kind.item
             if isinstance(item, Number) and is_number(value):
                 counts[BELOW if value < item.lower else ABOVE] += 1
             else:
@@ -92,11 +92,11 @@ class _Step:
 
 def strict(policy: Policy) -> Item:
     """Return the kind of a single reading without the substitute, so that it rejects invalid values."""
-    return replace(item_of(policy.kind), substitute=None)
+    return replace(policy.kind.item, substitute=None)
 
 
 def is_substituted(policy: Policy, item: Item, value: object) -> bool:
     """Return whether a policy's substitute replaces a value; ``item`` is the policy's kind without a substitute."""
     if policy.within is not None and policy.within.aggregate in _SUMMED:
         return policy.within.substitute is not None and not (is_number(value) and isfinite(value))
-    return item_of(policy.kind).substitute is not None and item.quantise(Raw(value)) is None
+    return policy.kind.item.substitute is not None and item.quantise(Raw(value)) is None

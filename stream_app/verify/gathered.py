@@ -123,9 +123,7 @@ def _collected(policy: Policy, collect: Collect) -> Iterator[neighbours.Pair]:
 def _items(policy: Policy, course: PairSteps) -> Iterator[_Items]:
     """Yield items as far apart as neighbours may be; numbers are outside the range, to test the clamping."""
     kind = policy.kind
-    assert not isinstance(kind, kinds.Number | kinds.Location | kinds.Category | kinds.Vector | kinds.UnitStatistic), (
-        "this kind cannot be collected"
-    )
+    assert isinstance(kind, kinds.Collected), "this kind cannot be collected"
     match kind:
         case kinds.Counts(keys=keys):
             if policy.collect is None or not policy.collect.replace:

@@ -42,7 +42,7 @@ def extremes(kind: kinds.Kind) -> Extremes:
     If a number's sensitivity is its whole range, its values are outside the range, to test that it clamps them. Vectors
     differ in all parts.
     """
-    return extremes_of(kind, *kinds.item_of(kind).extremes)
+    return extremes_of(kind, *kind.item.extremes)
 
 
 def extremes_of(kind: kinds.Kind, near: Any, far: Any) -> Extremes:
@@ -55,7 +55,7 @@ def extremes_of(kind: kinds.Kind, near: Any, far: Any) -> Extremes:
 
 def one_cell_apart(kind: kinds.Kind) -> Extremes | None:
     """Return two values with adjacent cells in each part; None if there are none, or only the `extremes`."""
-    values = kinds.item_of(kind).adjacent
+    values = kind.item.adjacent
     found = None if values is None else extremes_of(kind, *values)
     return None if found is None or found.cells == extremes(kind).cells else found
 

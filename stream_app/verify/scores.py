@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from stream_app.privacy.kinds import Category, Choice, HiddenMean, Kind, Location, Vector
+from stream_app.privacy.kinds import Kind
 from stream_app.privacy.values import NANO
 from stream_app.verify.neighbours import Output, Pair
 from stream_app.verify.trial import DECISIONS, HEAD, MISSING, Seen, cell_columns, head_columns, reference
@@ -121,8 +121,8 @@ class Scores:
             cells = cells - seen[:, looked]
             before = self._pair.outputs[output.after]
             one, other = (side - reference(before, self._pair, nth) for nth, side in enumerate((one, other)))
-        apart = self._distance((one - other)[np.newaxis, :])[0]
-        return self._distance(cells - one), self._distance(cells - other), float(apart)
+        distances = self._kind.distances
+        return distances(cells - one), distances(cells - other), float(distances((one - other)[np.newaxis, :])[0])
 
     def _distances(self, seen: Seen) -> Iterator[tuple[str, Score]]:
         """Yield the size of the noise, assuming either history: the largest size, and each size after a coin toss.
@@ -145,17 +145,3 @@ class Scores:
                     yield f"the noise of {output.name} after a coin toss, assuming history {side + 1}", score
         for side, score in enumerate(largest):
             yield f"the largest noise, assuming history {side + 1}", score
-
-    def _distance(self, difference: Score) -> Score:
-        match self._kind:
-            case Location():
-                found: Score = np.sqrt(np.sum(difference**2, axis=1))
-            case Category() | Choice():
-                found = np.any(difference != 0, axis=1).astype(np.float64)
-            case HiddenMean():  # of the sum and the number, in the distance of neighbours
-                found = np.sum(np.abs(difference) / [self._kind.item.sensitivity, 1], axis=1)
-            case Vector():  # neighbours differ in all parts, so all are watched
-                found = np.sum(np.abs(difference) / [part.sensitivity for part in self._kind.parts], axis=1)
-            case _:
-                found = np.sum(np.abs(difference), axis=1)
-        return found

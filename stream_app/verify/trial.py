@@ -24,11 +24,10 @@ from stream_app.deciding.decision import decide
 from stream_app.deciding.outcome import ProcessedRecord, RejectedRecord
 from stream_app.deciding.rows import SeriesRow
 from stream_app.deciding.units.blocks import Blocks, Table
-from stream_app.formats import encoding, wire
+from stream_app.formats import wire
 from stream_app.formats.records import InputRecord, Records
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner.cache import RowReader
-from stream_app.privacy.kinds import HiddenMean, Kind, UnitStatistic
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO, ReleasedCells
@@ -194,7 +193,7 @@ class Observer:
     def __init__(self, policy: Policy, pair: Pair) -> None:
         self._policy, self._watched = policy, pair.watched
         self._rate_nano, self._before = NANO, ReleasedCells(())
-        self._count: object = None  # of units, in the release that is repeated
+        self._count: object = None  # of items or units, in the release that is repeated
 
     def seen(self, release: bytes | None) -> list[int]:
         """Return the columns of the next release; ``release`` is None if there was none."""
@@ -205,12 +204,12 @@ class Observer:
         kind, rate_nano, spend_nano = self._policy.kind, self._rate_nano, found.get("epsilon_nano", 0)
         measured, published = nothing, nothing
         if "measurement" in found:
-            cells, estimate = encoding.released_cells(kind, found)
+            cells, estimate = kind.released(found)
             measured, published = ([each[nth] for nth in self._watched] for each in (cells, estimate))
             self._publish(cells, spend_nano)
             self._count = found.get("count")
         elif "value" in found:
-            cells = _repeated(kind, found["value"], self._count)
+            cells = kind.read_value(found["value"], self._count)
             published = [cells[nth] for nth in self._watched]
         return [DECISIONS[found["decision"]], spend_nano, rate_nano, *measured, *published]
 
@@ -220,18 +219,6 @@ class Observer:
             still = self._policy.kind.still(self._before, cells, spend_nano)
             self._rate_nano = sampling.next_rate(self._rate_nano, still=still)
         self._before = cells
-
-
-def _repeated(kind: Kind, value: object, count: object) -> ReleasedCells:
-    """Return the cells of a value that was published before; for a hidden mean, its nearest cell.
-
-    ``count`` is the number of units in a statistic of units.
-    """
-    if isinstance(kind, UnitStatistic):
-        return kind.read(value, count)
-    if isinstance(kind, HiddenMean):
-        return ReleasedCells((*kind.item.read(value), 0))
-    return kind.read(value)
 
 
 def cell_columns(pair: Pair, place: int) -> tuple[slice, slice]:

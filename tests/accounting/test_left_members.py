@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import orjson
 
-from stream_app.accounting.anew import faults
 from stream_app.accounting.left import Remains
+from stream_app.accounting.starts import faults
 from stream_app.deciding.context import Context, Limits
 from stream_app.privacy.noise.key import KeyRing
 from tests.run import KEYS, Run, limited, observation

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from stream_app.accounting.anew import faults
 from stream_app.accounting.left import Remains
+from stream_app.accounting.starts import faults
 from stream_app.deciding.context import Limits
 from tests.run import Run, limited
 from tests.units import landmarks, reading, units, watermark

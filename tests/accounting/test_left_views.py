@@ -5,8 +5,8 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from stream_app.accounting.anew import faults
 from stream_app.accounting.left import Remains
+from stream_app.accounting.starts import faults
 from stream_app.deciding.context import Context, DefaultPolicy, Limits
 from stream_app.privacy.noise.key import KeyRing
 from tests.deciding.views.logs import BASE, DAY, MEAN, UNIT

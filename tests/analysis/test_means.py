@@ -13,7 +13,7 @@ from stream_app.analysis.means import Figure, MeasuredRelease, figure_of, mean, 
 from stream_app.analysis.policies import Policies, registered
 from stream_app.analysis.release import Quantity, Release
 from stream_app.analysis.windows import by_clock, is_landmark, window
-from stream_app.privacy.kinds import HiddenMean, item_of
+from stream_app.privacy.kinds import HiddenMean
 from stream_app.privacy.noise.moments import Noise, laplace
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.policy import Policy, policy_of
@@ -71,7 +71,7 @@ def test_hidden_means_are_ratios_of_sums() -> None:
         for nth in range(5):
             stream = BitStream(b"h" * 32, b"test", (trial * 8 + nth).to_bytes(8))
             noisy = kind.perturb(stream, RawCells((40 * 150, 40)), 10**9)  # 40 people of 6.5 each, 1.5 above the middle
-            releases.append(perturbed(nth, kind.parts(noisy)))
+            releases.append(perturbed(nth, kind.measured(noisy)))
         figures = mean(MeasuredRelease(release, made) for release in releases)
         held += figures[""].low <= 6.5 <= figures[""].high
     assert abs(held / TRIALS - 0.95) < SLACK + 0.01
@@ -165,7 +165,7 @@ def test_looks_by_the_ledger() -> None:
 def test_best_constant_is_the_median() -> None:
     """No constant on a fine grid has a smaller mean error."""
     truth = [0.3, 0.4, 9.0, 2.2, 0.1]
-    best = item_of(policy().kind).best_constant(truth)
+    best = policy().kind.item.best_constant(truth)
     assert isinstance(best, float)
 
     def error(constant: float) -> float:

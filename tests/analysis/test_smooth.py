@@ -9,8 +9,9 @@ import numpy.typing as npt
 import pytest
 
 from stream_app.analysis.release import Quantity, Release
-from stream_app.analysis.smooth import Model, course, models, smooth, smoothed, takes_smoothing
+from stream_app.analysis.smooth import course, smooth, smoothed, takes_smoothing
 from stream_app.privacy.kinds import Number
+from stream_app.privacy.kinds.default import Model
 from stream_app.privacy.level import drifted, measured
 from stream_app.privacy.noise.moments import Noise
 from stream_app.privacy.policy import Policy, policy_of
@@ -87,7 +88,7 @@ def test_course_is_the_dense_posterior(seed: int, bounds: tuple[float, float] | 
 def test_models_are_weighed_by_evidence() -> None:
     """The average over models is that of the mixture of dense posteriors."""
     found, gaps = quantities(5, 30, 0.3)
-    ((_, model),) = models(NUMBER.kind)
+    (model,) = NUMBER.kind.models.values()
     posteriors = [dense(found, model.moves(drift, gaps), model.prior) for drift in model.drifts]
     weights = np.exp([evidence - max(each[2] for each in posteriors) for *_, evidence in posteriors])
     weights /= weights.sum()
@@ -124,7 +125,7 @@ def test_nearer_than_the_filter_and_bands_hold(spend_nano: int) -> None:
     """On courses of the models under real noise, all measurements know better than those before, and say how well."""
     kind = NUMBER.kind
     assert isinstance(kind, Number)
-    ((_, model),) = models(kind)
+    (model,) = kind.models.values()
     draw = np.random.default_rng(spend_nano)
     smoothers, filters, held = [], [], []
     for nth in range(200):
@@ -146,7 +147,7 @@ def test_nearer_than_the_filter_and_bands_hold(spend_nano: int) -> None:
 def test_bands_of_counts_hold(epsilon: float) -> None:
     """Of whole numbers under noise that is heavier than normal, which the model takes for normal, too."""
     made = policy({"kind": "counts", "keys": ["walk"]})
-    ((_, model),) = models(made.kind)
+    (model,) = made.kind.models.values()
     draw, held = np.random.default_rng(7), []
     for nth in range(150):
         drift = model.drifts[nth % len(model.drifts)]
@@ -190,14 +191,14 @@ def test_kinds_by_part() -> None:
     (first,) = smooth([Release("s", 0, "perturbed", 1, at, at, 1000.0, SPEND)], location)
     assert {name: part.estimate for name, part in first.items()} == pytest.approx(at)
     vector = policy({"kind": "vector", "parts": {"x": {"lower": 0, "upper": 1, "resolution": 0.1}}})
-    assert [name for name, _ in models(vector.kind)] == ["x"]
+    assert list(vector.kind.models) == ["x"]
     assert smooth([Release("s", 0, "withheld", 1)], counts) == [{}]
 
 
 def test_drifts_are_those_of_the_filter() -> None:
     """A step without measurement widens the filter's models by the same variance."""
     kind = NUMBER.kind
-    ((_, model),) = models(kind)
+    (model,) = kind.models.values()
     state = (5.0, 0.0, 0.0) * len(model.drifts)
     moved = drifted(kind, state, 1)
     assert tuple(moved[1::3]) == pytest.approx(model.drifts)
@@ -241,6 +242,6 @@ def test_statistics_have_no_model() -> None:
         collect={"neighbours": "replace", "open_steps": 1, "statistic": "sum"},
     )
     assert not takes_smoothing(collected.kind)
-    assert models(collected.kind) == []
+    assert collected.kind.models == {}
     assert takes_smoothing(NUMBER.kind)
     assert smoothed([None], [], Model((1.0,), None)) == []

@@ -10,7 +10,6 @@ import pytest
 import landmark_stream as ls
 from stream_app.api.policy import compiled
 from stream_app.demo.data import Reading, glucose, ride
-from stream_app.privacy.kinds import item_of
 
 STEPS = 1_000
 RUNS = 4
@@ -34,7 +33,7 @@ def test_smoothed_is_nearer_than_value(name: str, tmp_path: Path) -> None:
     readings: list[Reading] = list(islice(read(), STEPS))
     begin = readings[200][0]
     policy = ls.Policy.landmark(epsilon=epsilon, landmarks=[(begin, begin + 12 * step)], value=value, step=step)
-    kind = item_of(compiled(policy).kind)
+    kind = compiled(policy).kind.item
     rows = [{"timestamp": timestamp_ms, "value": raw} for timestamp_ms, raw in readings]
     errors: dict[str, list[float]] = {"value": [], "smoothed": []}
     for run in range(RUNS):

@@ -54,13 +54,10 @@ def published(folder: Path, name: str) -> ls.Releases:
             cells = kind.tallied(cells_of_day(day))
             assert cells is not None
             noisy = kind.perturb(stream, RawCells(cells), 2 * NANO)
+            count = kind.count(noisy)
             place = {"series": series, "timestamp": day * DAY, "value": kind.publish(kind.clamp(noisy))}
             made = {"decision": "perturbed", "measurement": kind.publish(noisy), "epsilon_nano": 2 * NANO, "policy": 1}
-            made |= {
-                "scale": kind.stated(2 * NANO, kind.count(noisy)),
-                "statistic": kind.statistic,
-                "count": kind.count(noisy),
-            }
+            made |= {"scale": kind.stated(2 * NANO, count), "statistic": kind.statistic, "count": count}
             releases.append(place | made)
     for file, records in (("ledger", entries), ("releases", releases)):
         (folder / f"{file}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))

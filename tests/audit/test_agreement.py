@@ -8,9 +8,10 @@ from tests.audit.decided import by_series
 from tests.audit.heads.signed import Signer, Story, attest
 from tests.audit.histories import History, histories
 from tests.audit.ways import audit
+from tests.suite.speeds import scaled
 from tests.used import literally_used, truly_lost
 
-MANY = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=scaled(60), suppress_health_check=[HealthCheck.too_slow])
 
 
 def test_a_decided_log_holds(ledgers: int) -> None:
@@ -83,7 +84,7 @@ def assert_theorem(ledger: list[bytes]) -> None:
         assert lost[version] <= promised
 
 
-@settings(MANY, max_examples=40)
+@settings(MANY, max_examples=scaled(40))
 @given(histories(), st.data())
 def test_lost_releases_are_missed_and_nothing_else(history: History, data: st.DataObject) -> None:
     """As after a batch of which only the entries were committed, whole batches after it; each is one finding."""

@@ -47,7 +47,7 @@ def judged(name: str, fraud: Fraud, every: int) -> list[Judged]:
 
 @pytest.fixture(scope="module")
 def every(ledgers: int) -> int:
-    """Return 1 in `make long`, which looks at all forgeries, and 4 in `make test`."""
+    """Return 1 in `make long`, which looks at all forgeries, and 5 in `make test`."""
     return max(1, 600 // ledgers)
 
 
@@ -66,13 +66,13 @@ def decided(ledgers: int) -> list[Written]:
     return chains(ledgers)
 
 
-SERIES: Final = {"figure_changed": 8, "charges_hidden": 1}
-"""Of how many series a sort takes one: every other one, but fewer where a sort has 24 an entry; all where few fit."""
+STRIDES: Final = {"figure_changed": 8, "charges_hidden": 1}
+"""A sort forges every other series; fewer if it has 24 forgeries an entry, and all if it fits few series."""
 
 
 def spread(fraud: Fraud, decided: list[Written]) -> Iterator[tuple[Written, Forged]]:
     """Yield five of a sort's forgeries and every 19th over some of the series."""
-    some = decided[:: SERIES.get(fraud.__name__, 2)]
+    some = decided[:: STRIDES.get(fraud.__name__, 2)]
     all_of_it = ((true, forged) for true in some for forged in fraud(true))
     yield from (pair for number, pair in enumerate(all_of_it) if number < 5 or number % 19 == 0)
 

@@ -14,10 +14,11 @@ from tests.audit.histories import policies
 from tests.audit.ways import audit, codes
 from tests.audit.written import NANO, Record, Written, renumber
 from tests.run import Run, limited
+from tests.suite.speeds import scaled
 
 SEPARATOR = "/"
 IDS = ("p/a", "p/b", "p/c/d", "q/a", 'q/"', "r", "ç/x")
-LOGS = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+LOGS = settings(max_examples=scaled(60), suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite
@@ -109,7 +110,7 @@ def by_chain(entries: list[Record]) -> dict[str, Written]:
 
 
 @pytest.mark.slow
-@settings(LOGS, max_examples=30)
+@settings(LOGS, max_examples=scaled(30))
 @given(logs())
 def test_forged_claims_and_caps_are_found(run: Run) -> None:
     """Somebody who rewrites a chain with all its hashes: every claim and every cap of a log, forged in each way."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from stream_app.calendar.calendarfile import spans_in
 from stream_app.calendar.localtime import WrongTimesError
 from tests.calendar.test_calendarfile import calendar, spans
+from tests.suite.speeds import scaled
 
 
 def faults(*events: str, zone: Any = None) -> list[tuple[str, str]]:
@@ -100,7 +101,7 @@ LINES = st.sampled_from(
 PARTS = st.sampled_from([";", ":", "=", ",", "TZID", "VALUE", "DATE", "PERIOD", "20260329", "T170000", "Z", "P1D", "/"])
 
 
-@settings(max_examples=100)
+@settings(max_examples=scaled(100))
 @given(st.lists(st.tuples(LINES, st.lists(PARTS | st.text(max_size=3), max_size=6).map("".join)), max_size=5))
 def test_whatever_a_file_holds(lines: list[tuple[str, str]]) -> None:
     """It is spans, or what is wrong with it; never another error."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from stream_app.calendar.calendarfile import spans_in
 from stream_app.calendar.localtime import WrongTimesError
+from tests.suite.speeds import scaled
 
 PARIS = ZoneInfo("Europe/Paris")
 CUSTOM = """BEGIN:VTIMEZONE
@@ -207,7 +208,7 @@ def test_what_is_no_event_is_passed_over() -> None:
 DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(
     start=st.dates(date(2025, 1, 1), date(2026, 12, 31)),
     hour=st.integers(0, 23),

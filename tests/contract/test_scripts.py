@@ -23,6 +23,7 @@ from tests.contract.clusters import Cluster
 from tests.contract.inmemory import InMemory
 from tests.contract.onbroker import OnBroker
 from tests.patience import ANSWER_SECONDS
+from tests.suite.speeds import scaled
 
 Act = Literal["fence", "begin", "send", "commit", "abort"]
 Step = tuple[str, Act, int]
@@ -151,7 +152,7 @@ async def _play(cluster: Cluster, script: list[Any], patience: float) -> None:
     await play.compare()
 
 
-@settings(max_examples=100)
+@settings(max_examples=scaled(100))
 @given(SCRIPTS)
 def test_scripts_in_memory(script: list[Any]) -> None:
     """After each step both are the same."""

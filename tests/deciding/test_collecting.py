@@ -18,6 +18,7 @@ from stream_app.privacy.collected.steps import ALL_GIVEN_UP, GIVEN_UP, Move, Ope
 from stream_app.privacy.reason import Rejection
 from tests.collected import PAN_PRIVATE, REPLACE, SEED, STEP, collected, contribution, intrusion, schedules, watermark
 from tests.run import Record, Run, default, limited, policy, reason
+from tests.suite.speeds import scaled
 
 
 def released(run: Run) -> list[tuple[int, Any]]:
@@ -215,7 +216,7 @@ HOSTILE = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=scaled(60), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(HOSTILE | schedules().map(lambda log: log[-1]), max_size=12))
 def test_hostile_records_are_answered(records: list[dict[str, Any]]) -> None:
     """Whatever a record holds, it is decided or rejected, and nothing is raised."""

@@ -32,6 +32,7 @@ from tests.run import (
     observation,
     policy,
 )
+from tests.suite.speeds import scaled
 
 CONTEXT = Context(KEYS, limits=Limits(lifetime_nano=10**10))
 
@@ -50,7 +51,7 @@ def test_every_kind_scheme_and_filter(kind: str, scheme: str, filtered: str) -> 
             assert rows.dump(again, None, set()) == rows.dump(row, None, set()), "to the byte, parameters included"
 
 
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scaled(40), suppress_health_check=list(HealthCheck))
 @given(TRACES)
 def test_long_logs(trace: tuple[Version, list[Move], float | None, bool]) -> None:
     """The rows of long random logs are rebuilt equal."""
@@ -217,7 +218,7 @@ def test_many_series_in_one_ledger() -> None:
     assert rebuild(run.context, run.ledger, run.releases) == run.rows
 
 
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scaled(40), suppress_health_check=list(HealthCheck))
 @given(TRACES, st.integers(1, 5))
 def test_a_series_goes_on_without_releases_that_are_given_up(
     trace: tuple[Version, list[Move], float | None, bool], lost: int

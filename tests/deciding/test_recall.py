@@ -20,6 +20,7 @@ from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import Contribution, InputRecord
 from tests import collected, readings
 from tests.run import KEYS
+from tests.suite.speeds import scaled
 
 CONTEXT = Context(KEYS, limits=Limits(lifetime_nano=10**15))
 KEY = bytes(32)
@@ -142,7 +143,7 @@ SCHEDULES = {"collected": collected.schedules(), "readings": readings.schedules(
 
 
 @pytest.mark.parametrize("memory", SCHEDULES)
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=scaled(100), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_recalled_memory_is_the_one_that_was_lost(memory: str, data: st.DataObject) -> None:
     """Value for value, after every record; and whatever follows comes out the same, to the byte."""
@@ -150,7 +151,7 @@ def test_recalled_memory_is_the_one_that_was_lost(memory: str, data: st.DataObje
 
 
 @pytest.mark.parametrize("memory", SCHEDULES)
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=scaled(50), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_recall_after_every_record(memory: str, data: st.DataObject) -> None:
     """At every place of a log; reading further back than needed changes nothing."""

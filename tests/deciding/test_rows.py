@@ -14,6 +14,7 @@ from stream_app.deciding.rows import SeriesRow
 from stream_app.privacy.policy import Policy
 from tests.privacy.guarantee.traces import SERIES, TRACES, Move, Version, play
 from tests.run import KEYS, KINDS, NUMBER, SCHEMES, Record, Run, default, observation, policy
+from tests.suite.speeds import scaled
 
 
 class TableRun(Run):
@@ -79,7 +80,7 @@ def test_rows_as_bytes_change_nothing(kind: str, scheme: str, filtered: str) -> 
     assert len(table.releases) > 15
 
 
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scaled(40), suppress_health_check=list(HealthCheck))
 @given(TRACES)
 def test_long_logs_as_bytes(trace: tuple[Version, list[Move], float | None, bool]) -> None:
     """The rows of long random logs read back equal at their end."""

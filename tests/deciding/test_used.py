@@ -5,10 +5,11 @@ from hypothesis import HealthCheck, given, settings
 
 from stream_app.deciding.used import MostUsed
 from tests.audit.histories import History, histories
+from tests.suite.speeds import scaled
 from tests.used import literally_used, worst
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=scaled(50), suppress_health_check=[HealthCheck.too_slow])
 @given(histories())
 def test_what_was_used_follows_from_the_spends(history: History) -> None:
     """Of every level, scheme, registration, draw and version; it never passes what was promised."""

@@ -19,7 +19,6 @@ from stream_app.demo.summary import (
 )
 from stream_app.formats import wire
 from stream_app.pictures import OWN_COLOUR, TRUTH_COLOUR
-from stream_app.privacy.kinds import item_of
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("bokeh_sampledata")
@@ -215,6 +214,6 @@ def test_no_constant_beats_that_of_the_ride() -> None:
     """Positions about the one found are no better."""
     ride = short()[2]
     places: list[Any] = [value for _, value in ride.readings]
-    kind = item_of(ride.ruling.kind)
+    kind = ride.ruling.kind.item
     for place in places[::20]:
         assert constant_error(ride) <= fmean(kind.error(one, place) for one in places) + 0.01

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from stream_app.formats.encoding import NO_HASH, released_cells, written_one
+from stream_app.formats.encoding import NO_HASH, written_one
 from stream_app.privacy.fold import StepResult, advance
 from stream_app.privacy.kinds import UnitStatistic
 from stream_app.privacy.noise.draws import Draw
@@ -77,7 +77,7 @@ def test_a_release_is_read_back(statistic: str) -> None:
         assert stepped is not None
         record = json.loads(release(found, stepped))
         state, step = stepped.state, step + 1
-        assert released_cells(found.kind, record) == (state.latest.measurement, state.latest.estimate)
+        assert found.kind.released(record) == (state.latest.measurement, state.latest.estimate)
         assert record["timestamp"] == 1000 + stepped.state.clock.last_step * found.step_ms
     repeated = json.loads(release(found, unspent_step(found, state, step)))
     assert (repeated["decision"], repeated["value"], repeated["source"]) == (

@@ -10,10 +10,9 @@ from scipy.stats import dlaplace
 
 from stream_app.outlook.error import expected_error
 from stream_app.privacy.kinds import Category, Location, Vector
-from stream_app.privacy.kinds.location import mean_norm
 from stream_app.privacy.noise.draws import noise_stream
 from stream_app.privacy.noise.law import mean_magnitude, mean_sum
-from stream_app.privacy.noise.moments import FINE
+from stream_app.privacy.noise.moments import FINE, mean_norm
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.values import NANO, Raw, RawCells
 from tests.run import CATEGORY, COUNTS, KINDS, LOCATION, NUMBER, UNIFORM

@@ -20,6 +20,7 @@ from stream_app.privacy.rule import LARGEST_BUDGET_NANO
 from stream_app.privacy.scheme import Adaptive, Balanced, Skip, Uniform, propose, propose_user
 from stream_app.privacy.values import NANO, LevelState, ReleasedCells, exact
 from tests.privacy.noise.bits import SECRET, GivenBits
+from tests.suite.speeds import scaled
 
 RESOLUTIONS = [0.001, 0.1, 0.3, 0.25, 2.5, 7.0, 1e-5, 1e-15, 1e-22, 123.456, 0.0009765625, 1e13]
 CELLS = st.integers(-LARGEST_CELL, LARGEST_CELL)
@@ -98,7 +99,7 @@ def guards(draw: st.DrawFn) -> tuple[int, int, int, int, bool]:
     st.lists(guards(), min_size=1, max_size=8),
     st.lists(st.integers(-1, 2), min_size=8, max_size=8),
 )
-@settings(max_examples=150)
+@settings(max_examples=scaled(150))
 def test_proposals_and_spends(
     scheme: Uniform | Adaptive | Skip | Balanced, many: list[tuple[int, int, int, int, bool]], more: list[int]
 ) -> None:

@@ -56,11 +56,16 @@ def add_options(parser: pytest.Parser) -> None:
 
 # No draw is timed: on a loaded machine a draw or an example would be too slow by chance. This holds from the first
 # import on, because the conftest of a folder that the command names imports tests before the speed is known.
-settings.register_profile("untimed", deadline=None)
+settings.register_profile("untimed", deadline=None, max_examples=50)
 settings.load_profile("untimed")
 
 EXAMPLES: Final = {"quick": 50, "test": 50, "long": 500}
 """How many examples Hypothesis draws at each speed, where a test does not say so itself."""
+
+
+def scaled(usual: int) -> int:
+    """Return how many examples a property with its own number draws at the run's speed: ``usual`` in `make test`."""
+    return usual * settings().max_examples // EXAMPLES["test"]
 
 
 def choose(config: pytest.Config) -> None:

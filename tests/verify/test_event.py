@@ -6,11 +6,12 @@ from hypothesis import strategies as st
 from scipy.stats import beta, binom
 
 from stream_app.verify.event import at_least, at_most
+from tests.suite.speeds import scaled
 
 DOUBTS = (0.5, 0.025, 5e-7, 1e-9)
 
 
-@settings(max_examples=50)
+@settings(max_examples=scaled(50))
 @given(st.integers(1, 200_000), st.floats(0, 1), st.sampled_from(DOUBTS))
 def test_bounds_are_beta_quantiles(runs: int, share: float, doubt: float) -> None:
     """To nine digits, for any count of any number of runs."""

@@ -8,7 +8,6 @@ import pytest
 from stream_app.deciding.context import Context
 from stream_app.deciding.units import blocks
 from stream_app.deciding.units.sealed import SEALED_BYTES, opened
-from stream_app.formats import encoding
 from stream_app.privacy.kinds import UnitStatistic
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.verify.experiment import experiment
@@ -156,7 +155,7 @@ def test_a_run_is_what_the_decision_says(statistic: str, name: str) -> None:
     assert len(releases) == len(pair.outputs)
     for place, release in enumerate(releases):
         columns = cell_columns(pair, place)
-        for found, cells in zip(columns, encoding.released_cells(kind, release), strict=True):
+        for found, cells in zip(columns, kind.released(release), strict=True):
             assert seen[found].tolist() == [cells[nth] for nth in pair.watched]
 
 

@@ -6,8 +6,8 @@ import sys
 import time
 from pathlib import Path
 
-from stream_app.accounting.anew import RemainingBudget
 from stream_app.accounting.left import LeftError, Remains
+from stream_app.accounting.starts import RemainingBudget
 from stream_app.audit.files import UNCOMMITTED
 from stream_app.audit.form.reader import dump
 from stream_app.cli import UsageError, mendable, printable
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _try(arguments: argparse.Namespace, found: list[RemainingBudget]) -> None:
     """Process the records in memory; raise `UsageError` unless the new workers would accept them all."""
     # Importing the decision code takes a while, and an incomplete ledger does not need it.
-    from stream_app.accounting.anew import faults  # noqa: PLC0415
+    from stream_app.accounting.starts import faults  # noqa: PLC0415
     from stream_app.cli.shared.configured import settings_of as settings_in_force  # noqa: PLC0415
     from stream_app.setup.configuration import limits_of  # noqa: PLC0415
 

@@ -12,7 +12,7 @@ from stream_app.mapping.cells import FileError
 from stream_app.mapping.form import FileMapping
 from stream_app.mapping.inspection import LANGUAGES
 from stream_app.plain import meant, shown, some_of
-from stream_app.privacy.kinds import Counts, Location, Number, Vector, item_of
+from stream_app.privacy.kinds import Counts, Location, Number, Vector
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.reason import Reason
@@ -211,18 +211,11 @@ def _no_time(found: object, *, iso: bool = True) -> str:
 
 def _apart(policy: Policy | None, value: object) -> str:
     """Return how the columns of a value differ from the parts of its kind, or "" if they do not differ."""
-    kind = None if policy is None else item_of(policy.kind)
-    match kind:
-        case Location():
-            parts: tuple[str, ...] = ("latitude", "longitude")
-        case Vector(names=names):
-            parts = names
-        case Counts(keys=keys):
-            parts = keys
-        case _:
-            parts = ()
-    named = tuple(value) if isinstance(value, dict) else ()
-    if kind is None or set(named) == set(parts) or (named and isinstance(kind, Counts) and set(named) <= set(parts)):
+    if policy is None:
+        return ""
+    kind, named = policy.kind.item, tuple(value) if isinstance(value, dict) else ()
+    parts = kind.columns
+    if set(named) == set(parts) or (named and isinstance(kind, Counts) and set(named) <= set(parts)):
         return ""
     if not parts:
         return f"value: has the parts {', '.join(named)}, but the policy's kind accepts one value; specify one column"
@@ -248,7 +241,7 @@ def _invalid(mapping: FileMapping | None, policy: Policy | None, value: object) 
         return f"{place}a number has a point: if it is like 1.5, omit --decimal , and if it is like 1.500,0, write 1500"
     if isinstance(cell, str) and (known := next((said for form, said in _FORMS if form.fullmatch(cell)), "")):
         return f"{place}{known}"
-    numbers = policy is not None and isinstance(item_of(policy.kind), Number | Vector | Location)
+    numbers = policy is not None and isinstance(policy.kind.item, Number | Vector | Location)
     if mapping is not None and numbers and isinstance(cell, str):
         return f"{place}is text, not a number; map it to a number with --words, or skip it with --missing"
     fits = "the policy's members" if several else "the policy's kind"

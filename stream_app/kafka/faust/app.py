@@ -104,7 +104,7 @@ class Recovery(FaustRecovery):
         return Counter()
 
     def standby_remaining(self) -> Counter[TP]:
-        """Return how many offsets each standby copy lags behind the end that the log had at assignment time."""
+        """Return how many offsets each standby copy is short of the log's end at the time of assignment."""
         remaining: Counter[TP] = Counter()
         for tp, highwater in self.standby_highwaters.items():  # offset of the last record or marker, or -1
             done: int | None = self.standby_offsets[tp]  # None until it is known

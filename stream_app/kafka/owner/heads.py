@@ -2,7 +2,8 @@
 
 A signed checkpoint (head) is a separate transaction between two batches, under the partition's transactional id. A
 zombie therefore cannot write one, and a crash leaves either no checkpoint or a complete one. It begins after the
-transactions of all entries that it covers have ended, so anyone who sees a checkpoint sees those entries.
+transactions of all entries that it covers have ended, so the entries that a checkpoint covers are visible before the
+checkpoint is.
 """
 
 import asyncio

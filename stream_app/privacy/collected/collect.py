@@ -9,18 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
 from stream_app.privacy.kinds import (
-    Category,
     Choice,
+    Collected,
     Counts,
     HiddenMean,
     Kind,
-    Location,
     Mean,
     Number,
     Statistic,
     Sum,
-    UnitStatistic,
-    Vector,
 )
 from stream_app.privacy.kinds.axis import LARGEST_CELL
 from stream_app.privacy.kinds.category import ChoiceForm
@@ -107,7 +104,7 @@ Gathered = Tally | Total
 
 def gathered_of(kind: Kind) -> Gathered:
     """Return the accumulator for a collected kind; `collect` is refused for the other kinds."""
-    assert not isinstance(kind, Number | Location | Category | Vector | UnitStatistic), "this kind cannot be collected"
+    assert isinstance(kind, Collected), "this kind cannot be collected"
     if isinstance(kind, Statistic):
         return Total(kind)
     match kind:

@@ -4,8 +4,9 @@ A kind offers ``quantise`` (raw value to cells, None when invalid), ``perturb`` 
 the noise, for the release), ``still`` (did the noise scale exceed the change?), ``nearest`` and ``clamp`` (estimates),
 ``publish`` and ``read`` (cells to and from the value in a release) and ``identity`` (every parameter, for the noise).
 It also describes its noise: ``expected_error`` in the unit ``error_unit``, ``noises`` (their law by part) and
-``largest_change`` (the distance of neighbours). The kind of one item (`item_of`) also offers
-``error`` (of a release), ``guess`` and ``best_constant`` (baselines, which publish nothing).
+``largest_change`` (the distance of neighbours). ``item``, the kind of the single readings or contributions that make up
+a value, also offers ``error`` (of a release), ``guess`` and ``best_constant`` (baselines, which publish nothing).
+`AnyKind` has what a kind may leave out.
 """
 
 from typing import TypeAlias
@@ -13,6 +14,7 @@ from typing import TypeAlias
 from stream_app.privacy.kinds.bins import ByBins, Histogram
 from stream_app.privacy.kinds.category import Category, Choice
 from stream_app.privacy.kinds.counts import Counts
+from stream_app.privacy.kinds.default import Published
 from stream_app.privacy.kinds.hidden import HiddenMean
 from stream_app.privacy.kinds.localtime import LocalTime
 from stream_app.privacy.kinds.location import Location
@@ -24,11 +26,13 @@ from stream_app.privacy.kinds.vector import Vector
 Statistic: TypeAlias = Sum | Mean | HiddenMean
 """A statistic computed from contributors' numbers."""
 
+Collected: TypeAlias = Counts | Choice | Statistic
+"""The kinds to which contributors' items are collected."""
+
 UnitStatistic: TypeAlias = UnitSum | UnitMean | Share | Histogram | ByBins
 """A statistic of a step's units.
 
-`tallied` returns the cells of the counted units. `stated` and `count` return the noise scale and the unit count of a
-release, and `read` accepts such a count.
+`tallied` returns the cells of the counted units.
 """
 
 Item: TypeAlias = Number | Counts | Location | Category | Vector | Choice
@@ -43,23 +47,11 @@ Kind: TypeAlias = OfStep | UnitStatistic
 Unfiltered: TypeAlias = Statistic | Choice | UnitSum | Share | Histogram | ByBins
 """The kinds that are published as measured, without a filter."""
 
-Published: TypeAlias = float | int | bool | str | dict[str, float] | dict[str, int] | list[int]
-"""The form of a value in a release."""
-
-
-def item_of(kind: Kind) -> Item:
-    """Return the kind of the single readings or contributions that make up a value."""
-    match kind:
-        case Sum() | Mean() | HiddenMean() | UnitSum() | UnitMean() | Share() | Histogram() | ByBins():
-            return kind.item
-        case Number() | Counts() | Location() | Category() | Vector() | Choice():
-            return kind
-
-
 __all__ = [
     "ByBins",
     "Category",
     "Choice",
+    "Collected",
     "Counts",
     "HiddenMean",
     "Histogram",
@@ -79,5 +71,4 @@ __all__ = [
     "UnitStatistic",
     "UnitSum",
     "Vector",
-    "item_of",
 ]

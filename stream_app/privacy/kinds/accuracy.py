@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from math import asinh, ceil, inf
 from typing import ClassVar
 
+from stream_app.privacy.kinds.default import AnyKind, Count
 from stream_app.privacy.noise.law import mean_noise
 from stream_app.privacy.values import NANO
 
 
-class UnitAccuracy:
+class UnitAccuracy(AnyKind):
     """The noise scale and the expected error of a statistic over units.
 
     A total has discrete Laplace noise of rate ``e / sensitivity``. If the total is divided by the public number n of
@@ -33,11 +34,19 @@ class UnitAccuracy:
     def scale(self, spend_nano: int, number: int = 1) -> float:
         """Return the noise scale of a total, or of a bin, over ``number`` units."""
 
-    def stated(self, spend_nano: int, count: int | Mapping[str, int]) -> float | dict[str, float]:
+    def accepts(self, count: Count) -> bool:
+        """Return whether a release may have this count: at least one unit; None stands for one."""
+        return count is None or (isinstance(count, int) and count > 0)
+
+    def stated(self, spend_nano: int, count: Count) -> float | dict[str, float]:
         """Return the noise scale that a release over ``count`` units states; means by local time state one per bin."""
-        if isinstance(count, int):
-            return self.scale(spend_nano, count)
+        if not isinstance(count, Mapping):
+            return self.scale(spend_nano, count or 1)
         return self.scale(spend_nano) if self.is_sum else {name: self.scale(spend_nano, count[name]) for name in count}
+
+    def expected_scale(self, spend_nano: int, units: int) -> float:
+        """Return the noise scale to expect of a release over ``units`` units."""
+        return self.scale(spend_nano, units)
 
     def expected_error(self, spend_nano: int, units: float) -> float:
         """Return the mean absolute error of a step of ``units`` units, for a spend of at least 1 nano-epsilon.

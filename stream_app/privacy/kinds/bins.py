@@ -14,6 +14,7 @@ from typing import ClassVar, Self
 from stream_app.privacy.kinds.accuracy import UnitAccuracy
 from stream_app.privacy.kinds.category import Category
 from stream_app.privacy.kinds.counts import LARGEST_COUNT
+from stream_app.privacy.kinds.default import Count
 from stream_app.privacy.kinds.localtime import LocalTime
 from stream_app.privacy.kinds.number import Number
 from stream_app.privacy.kinds.units import OfUnits, UnitCell, UnitMean, UnitSum, number_of
@@ -54,7 +55,7 @@ class Histogram(OfUnits):
         """Return the effect of one cell of noise on a bin as a share of ``units`` units."""
         return 1 / units
 
-    def noises(self, spend_nano: int, _count: int = 1) -> dict[str, Noise]:
+    def noises(self, spend_nano: int, *_: object) -> dict[str, Noise]:
         """Return the law of the noise by bin: by name for categories, "0", "1".. between edges."""
         return dict.fromkeys(self.names or map(str, range(self.bins)), noise_of(self.sensitivity, spend_nano))
 
@@ -94,7 +95,7 @@ class Histogram(OfUnits):
         names = self.names
         return dict(zip(names, bins, strict=True)) if names else bins
 
-    def read(self, published: object, count: object = 1) -> ReleasedCells:
+    def read(self, published: object, count: object = None) -> ReleasedCells:
         """Return the cells of a histogram over ``count`` units from a release."""
         names = self.names
         if names and isinstance(published, Mapping):
@@ -106,6 +107,11 @@ class Histogram(OfUnits):
     def count(self, cells: ReleasedCells) -> int:
         """Return the number of units counted."""
         return cells[-1]
+
+    @property
+    def reading(self) -> tuple[object, ...]:
+        """Return the parameters that affect how readings are interpreted: also the edges."""
+        return (self.statistic, *self.item.reading, self.edges)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -152,10 +158,19 @@ class ByBins(UnitAccuracy):
         """Return the effect of one cell of noise on a bin, if ``units`` units are divided equally among the bins."""
         return self.of.of_a_cell(units / len(self.local.names))
 
-    def noises(self, spend_nano: int, count: Mapping[str, int] | None = None) -> dict[str, Noise]:
+    def noises(self, spend_nano: int, count: Count = None, *_: object) -> dict[str, Noise]:
         """Return the law of the noise by bin; ``count`` gives the number of units in each bin that has any."""
-        count = count or {}
+        count = count if isinstance(count, Mapping) else {}
         return {name: noise for name in sorted(count) for noise in self.of.noises(spend_nano, count[name]).values()}
+
+    def accepts(self, count: Count) -> bool:
+        """Return whether a release may have this count: a number of units by bin; None stands for no bins."""
+        return not isinstance(count, int)
+
+    @property
+    def reading(self) -> tuple[object, ...]:
+        """Return the parameters that affect how readings are interpreted: also how local time divides units."""
+        return (self.local.by, *self.of.reading)
 
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the cell of one raw reading; for an invalid reading, return the substitute or None."""

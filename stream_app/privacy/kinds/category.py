@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from math import exp, log1p
 from typing import Annotated, Any, ClassVar, Final, Literal
 
+import numpy as np
 from pydantic import Field, StrictBool, StrictStr
 
+from stream_app.privacy.kinds.default import Columns, ItemKind
 from stream_app.privacy.kinds.form import MOST_KEYS, Form, KindFault, Text, twice
 from stream_app.privacy.noise.mechanisms import chosen, randomized_response, truth_probability
 from stream_app.privacy.noise.moments import Noise
@@ -52,7 +54,7 @@ class ChoiceForm(Form):
         return Choice(self.items) if len(set(self.items)) == len(self.items) else twice("items")
 
 
-class _Answer:
+class _Answer(ItemKind):
     """Base class of answers, which are either equal or different."""
 
     __slots__ = ()
@@ -73,15 +75,12 @@ class _Answer:
         """Return 0 for equal answers and 1 for different ones."""
         return float(raw != published)
 
-    @property
-    def adjacent(self) -> None:
-        """Return None: no two answers are closer than any others."""
+    def distances(self, differences: Columns) -> Columns:
+        """Return 1 for each row with a difference, and 0 for the others."""
+        found: Columns = np.any(differences != 0, axis=1).astype(np.float64)
+        return found
 
-    def is_outside(self, _value: object) -> bool:
-        """Return False: there is no range."""
-        return False
-
-    def noises(self, _spend_nano: int, *_: int | None) -> dict[str, Noise]:
+    def noises(self, _spend_nano: int, *_: object) -> dict[str, Noise]:
         """Return nothing: the noise of a category depends on the truth, and a choice has no noise of its own."""
         return {}
 
@@ -127,7 +126,7 @@ class Category(_Answer):
         """Return the category at an index."""
         return self.categories[cells[0]]
 
-    def read(self, published: object) -> ReleasedCells:
+    def read(self, published: object, _count: object = None) -> ReleasedCells:
         """Return the index of a category from a release."""
         if not isinstance(published, str | bool):
             raise TypeError(
@@ -164,6 +163,11 @@ class Category(_Answer):
         return state
 
     @property
+    def reading(self) -> tuple[object, ...]:
+        """Return the parameters that affect how readings are interpreted: all but substitute and clamp."""
+        return (self.categories,)
+
+    @property
     def identity(self) -> tuple[str, ...]:
         """Return every parameter of the mechanism."""
         return ("category", *(f"{type(category).__name__}:{category}" for category in self.categories))
@@ -177,7 +181,7 @@ class Category(_Answer):
         """Return the most frequent category, known only in hindsight."""
         return max(self.categories, key=list(raws).count)
 
-    def expected_error(self, spend_nano: int, *_: int | None) -> float:
+    def expected_error(self, spend_nano: int, *_: object) -> float:
         """Return the probability of a wrong category."""
         return 1.0 - truth_probability(spend_nano, len(self.categories))
 
@@ -230,7 +234,7 @@ class Choice(_Answer):
         """Return the item at an index."""
         return self.items[cells[0]]
 
-    def read(self, published: object) -> ReleasedCells:
+    def read(self, published: object, _count: object = None) -> ReleasedCells:
         """Return the index of an item from a release."""
         if not isinstance(published, str):
             raise TypeError(f"a choice release must contain a string, but found {type(published).__name__}")
@@ -255,7 +259,7 @@ class Choice(_Answer):
         """Return the most frequent item, known only in hindsight."""
         return max(self.items, key=list(raws).count)
 
-    def expected_error(self, spend_nano: int, *_: int | None) -> float:
+    def expected_error(self, spend_nano: int, *_: object) -> float:
         """Return the mean gap between the counts of the most frequent item and the drawn one, for the worst counts.
 
         With gaps g_i, rate r and weights exp(-r * g_i) the mean is ``f = sum g_i w_i / (1 + sum w_i)``. Where its

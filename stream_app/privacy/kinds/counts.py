@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, StrictBool, StrictInt
 
 from stream_app.privacy.kinds.axis import Axis
+from stream_app.privacy.kinds.default import Count, ItemKind, Model
 from stream_app.privacy.kinds.form import MOST_KEYS, Form, KindFault, Text, twice
 from stream_app.privacy.noise.law import mean_noise
 from stream_app.privacy.noise.mechanisms import discrete_laplace
@@ -42,7 +43,7 @@ class CountsForm(Form):
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(ItemKind):
     """Non-negative integers under fixed, public keys; neighbours differ by at most ``sensitivity`` in L1."""
 
     keys: tuple[str, ...]
@@ -87,7 +88,7 @@ class Counts:
         """Return the counts by key."""
         return dict(zip(self.keys, cells, strict=True))
 
-    def read(self, published: object) -> ReleasedCells:
+    def read(self, published: object, _count: object = None) -> ReleasedCells:
         """Return the cells of counts from a release."""
         if not isinstance(published, dict):
             raise TypeError(f"a counts release must contain an object, but found {type(published).__name__}")
@@ -129,9 +130,22 @@ class Counts:
 
     def drifted(self, state: LevelState, k: float) -> LevelState:
         """Return the filter's state ``k`` steps after the previous one, without a noisy value."""
-        s = self.sensitivity
-        spread = tuple(state[n] + 2**22 * s**2 / 64**j * k for n, j in enumerate(COUNTS_POWERS))
+        spread = tuple(state[n] + drift * k for n, drift in enumerate(self._drifts))
         return spread + state[len(COUNTS_POWERS) :]
+
+    @property
+    def _drifts(self) -> tuple[float, ...]:
+        return tuple([2**22 * self.sensitivity**2 / 64**j for j in COUNTS_POWERS])
+
+    @property
+    def models(self) -> dict[str, Model]:
+        """Return the smoothing model of each count, by key."""
+        return dict.fromkeys(self.keys, Model(self._drifts, None))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the keys."""
+        return self.keys
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -166,7 +180,7 @@ class Counts:
         return mean_noise(self.sensitivity, spend_nano, intrusion_nano)
 
     def noises(
-        self, spend_nano: int, _items: int = 1, intrusion_nano: int | None = None, looks: int = 0
+        self, spend_nano: int, _count: Count = None, intrusion_nano: int | None = None, looks: int = 0
     ) -> dict[str, Noise]:
         """Return the law of the noise in each count, by key."""
         return dict.fromkeys(self.keys, noise_of(self.sensitivity, spend_nano, intrusion_nano, looks))
@@ -182,10 +196,6 @@ class Counts:
     def extremes(self) -> tuple[Any, Any]:
         """Return two raw neighbours that are as far apart as the guarantee covers."""
         return {self.keys[0]: 0}, {self.keys[0]: self.sensitivity}
-
-    def is_outside(self, _value: object) -> bool:
-        """Return False: a count has no upper limit."""
-        return False
 
     @property
     def adjacent(self) -> tuple[Any, Any]:

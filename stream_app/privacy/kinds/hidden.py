@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+import numpy as np
+
+from stream_app.privacy.kinds.default import Columns
 from stream_app.privacy.kinds.sums import OfItems, clamped_mean, identity_of, middle
 from stream_app.privacy.noise.law import mean_sum
 from stream_app.privacy.noise.mechanisms import discrete_laplace
@@ -68,16 +71,29 @@ class HiddenMean(OfItems):
         total, number = cells
         return self.item.axis.width(self.centre * max(1, number) + total, max(1, number))
 
-    def parts(self, cells: ReleasedCells) -> dict[str, float]:
+    def measured(self, cells: ReleasedCells) -> dict[str, float]:
         """Return the noisy sum of the items' differences from c, in the value's unit, and the noisy number."""
         total, number = cells
         return {"sum": self.item.axis.double(total), "count": number}
 
-    def read(self, published: object) -> ReleasedCells:
+    def read(self, published: object, _count: object = None) -> ReleasedCells:
         """Return the cells of a noisy value read from a release."""
         if not isinstance(published, dict):
             raise TypeError(f"a mean's measurement must be an object, but found {type(published).__name__}")
         return ReleasedCells((*self.item.read(published["sum"]), int(published["count"])))
+
+    def read_value(self, value: object, _count: object = None) -> ReleasedCells:
+        """Return the cell of a published mean, and 0 in place of the number, which the mean does not reveal."""
+        return ReleasedCells((*self.item.read(value), 0))
+
+    def expected_scale(self, spend_nano: int, _units: int) -> float:
+        """Return the noise scale of the sum, in the value's unit."""
+        return self.scale(spend_nano)["sum"]
+
+    def distances(self, differences: Columns) -> Columns:
+        """Return, for each row, the difference of the sum, divided by D, plus that of the number."""
+        found: Columns = np.sum(np.abs(differences) / [self.item.sensitivity, 1], axis=1)
+        return found
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -94,7 +110,7 @@ class HiddenMean(OfItems):
         half_nano = spend_nano // 2
         return half_nano / (self.item.sensitivity * NANO), (spend_nano - half_nano) / NANO
 
-    def expected_error(self, spend_nano: int, *_: int | None) -> float:
+    def expected_error(self, spend_nano: int, *_: object) -> float:
         """Return the mean absolute error of a mean, multiplied by the number of items.
 
         It holds to first order in the reciprocal of that number, for a mean at an end of the range.
@@ -103,7 +119,7 @@ class HiddenMean(OfItems):
         sum_rate, number_rate = self.rates(spend_nano)
         return mean_sum(number_rate, sum_rate, self.item.sensitivity) / float(self.item.axis.cells_per_unit)
 
-    def noises(self, spend_nano: int, *_: int | None) -> dict[str, Noise]:
+    def noises(self, spend_nano: int, *_: object) -> dict[str, Noise]:
         """Return the law of the noise in the sum, in the value's unit, and in the number."""
         sum_rate, number_rate = self.rates(spend_nano)
         return {"sum": self.item.axis.noise(laplace(sum_rate)), "count": laplace(number_rate)}

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from math import ceil, cos, exp, hypot, isfinite, nan, radians
+from math import ceil, cos, hypot, isfinite, nan, radians
 from typing import Annotated, Any, ClassVar, Final, Literal
 
+import numpy as np
 from pydantic import Field, StrictBool
 
 from stream_app.privacy.kinds.axis import Axis, saturated
+from stream_app.privacy.kinds.default import Columns, ItemKind, Model
 from stream_app.privacy.kinds.form import Double, Form, KindFault
 from stream_app.privacy.kinds.sphere import (
     DEGREES,
@@ -21,7 +22,7 @@ from stream_app.privacy.kinds.sphere import (
     projects,
 )
 from stream_app.privacy.noise.mechanisms import planar_laplace
-from stream_app.privacy.noise.moments import FINE, NEGLIGIBLE, Noise, planar
+from stream_app.privacy.noise.moments import Noise, mean_norm, planar
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import NANO, LevelState, Raw, RawCells, ReleasedCells, exact, is_number
 
@@ -97,7 +98,7 @@ def _axis(low: Fraction, high: Fraction, cells_per_degree: Fraction) -> Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Location:
+class Location(ItemKind):
     """Positions on a square lattice over declared bounds; cells are ``(x, y)``.
 
     ``longitude`` and ``latitude`` map degrees to cells, and ``plane`` maps metres. Neighbours are positions up to
@@ -115,8 +116,9 @@ class Location:
     substitute: RawCells | None = None
     width: ClassVar[int] = 2
     error_unit: ClassVar[str] = "metres"
+    excess: ClassVar[str] = "{scale} m, which exceeds the {span} m across the bounds"
     takes_substitute: ClassVar[bool] = False  # not any two positions are neighbours
-    adjacent: ClassVar[None] = None
+    columns: ClassVar[tuple[str, ...]] = ("latitude", "longitude")
 
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the lattice point of a position, clamped to the bounds; for an invalid one, the substitute or None."""
@@ -159,7 +161,7 @@ class Location:
         """Return the position of a lattice point in degrees."""
         return {"latitude": _degrees(self.latitude, cells[1]), "longitude": _degrees(self.longitude, cells[0])}
 
-    def read(self, published: object) -> ReleasedCells:
+    def read(self, published: object, _count: object = None) -> ReleasedCells:
         """Return the lattice point of a position read from a release.
 
         The point is unique, because a lattice step is wider than the last decimal.
@@ -208,11 +210,33 @@ class Location:
         return [256 * radius * radius / 64**j for j in LOCATION_POWERS]
 
     @property
+    def models(self) -> dict[str, Model]:
+        """Return the smoothing models of latitude and longitude, in degrees."""
+        found = {}
+        for name, axis, ends in zip(
+            self.columns, (self.latitude, self.longitude), (self.north, self.east), strict=True
+        ):
+            degrees_per_metre = float(self.plane.cells_per_unit / axis.cells_per_unit)
+            found[name] = Model(tuple([drift * degrees_per_metre**2 for drift in self._drifts]), ends)
+        return found
+
+    @property
     def identity(self) -> tuple[str, ...]:
         """Return every parameter of the mechanism."""
         axes = (self.longitude, self.latitude)
         grid = tuple(str(part) for axis in axes for part in (axis.cells_per_unit, axis.low, axis.high))
         return ("location", *grid, str(self.radius), str(self.rate_per_nano))
+
+    @property
+    def span(self) -> float:
+        """Return the distance across the bounds, in metres."""
+        low, high = ({"latitude": self.north[nth], "longitude": self.east[nth]} for nth in (0, 1))
+        return self.error(low, high)
+
+    def distances(self, differences: Columns) -> Columns:
+        """Return the lattice distance of each row of differences."""
+        found: Columns = np.sqrt(np.sum(differences**2, axis=1))
+        return found
 
     @property
     def largest_change(self) -> float:
@@ -234,11 +258,11 @@ class Location:
         east = radians(raw["longitude"] - published["longitude"]) * cos(radians(raw["latitude"]))
         return float(EARTH_RADIUS_METRES) * hypot(north, east)
 
-    def expected_error(self, spend_nano: int, *_: int | None) -> float:
+    def expected_error(self, spend_nano: int, *_: object) -> float:
         """Return the mean distance of a noisy position, in metres."""
         return mean_norm(float(self.rate_per_nano * spend_nano)) / float(self.plane.cells_per_unit)
 
-    def noises(self, spend_nano: int, *_: int | None) -> dict[str, Noise]:
+    def noises(self, spend_nano: int, *_: object) -> dict[str, Noise]:
         """Return the law of the noise in latitude and longitude, in degrees."""
         noise = planar(float(self.rate_per_nano * spend_nano))
         return {"latitude": self.latitude.noise(noise), "longitude": self.longitude.noise(noise)}
@@ -269,28 +293,6 @@ class Location:
         found = value if isinstance(value, dict) else {}
         degrees = ((found.get("longitude"), self.east), (found.get("latitude"), self.north))
         return any(is_number(one) and not low <= one <= high for one, (low, high) in degrees)
-
-
-@lru_cache(maxsize=4096)
-def mean_norm(rate: float) -> float:
-    """Return the mean norm of planar Laplace noise on the integer lattice, in lattice steps.
-
-    From rate `FINE` on, where the lattice matters, the weights are summed. Below `FINE` the result is the mean on the
-    plane, ``2 / rate``, because the radius is gamma distributed with shape 2 (Andres et al. 2013, section 5). Its error
-    is less than 6e-5 by Poisson's summation: the weights sum to ``2 pi / rate^2 + 0.2288 rate``, and the mean is minus
-    the derivative of the logarithm.
-    """
-    if rate < FINE:
-        return 2 / rate
-    reach = int(NEGLIGIBLE / rate) + 1
-    weights, norms = 1.0, 0.0  # the origin
-    for x in range(1, reach + 1):
-        for y in range(x + 1):  # an eighth of the plane
-            norm = hypot(x, y)
-            weight = exp(-rate * norm) * (4 if y in {0, x} else 8)
-            weights += weight
-            norms += norm * weight
-    return norms / weights
 
 
 def _degrees(axis: Axis, cell: int) -> float:

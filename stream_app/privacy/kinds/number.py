@@ -12,6 +12,7 @@ from pydantic import Field, StrictBool, StrictInt, field_validator
 
 from stream_app.privacy.amounts import Doubles, Flag, Ints, Real, cheapest, least, most, root, where
 from stream_app.privacy.kinds.axis import Axis, saturated
+from stream_app.privacy.kinds.default import ItemKind, Model
 from stream_app.privacy.kinds.form import Double, KindFault, RangeForm, grid_of
 from stream_app.privacy.noise.law import mean_noise
 from stream_app.privacy.noise.mechanisms import discrete_laplace
@@ -73,7 +74,7 @@ class NumberForm(RangeForm):
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class Number(ItemKind):
     """Numbers on a grid of ``resolution`` within ``lower .. upper``; ``sensitivity`` is D, in cells.
 
     If D is less than the whole range, only values at most D cells apart are neighbours, so the guarantee is narrower.
@@ -87,6 +88,7 @@ class Number:
     substitute: RawCells | None = None
     width: ClassVar[int] = 1
     error_unit: ClassVar[str] = "in the value's unit"
+    excess: ClassVar[str] = "{scale}, which exceeds the range of {span}"
 
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the cell of a finite raw number, clamped to the range; for any other value, the substitute or None."""
@@ -132,7 +134,7 @@ class Number:
         """Return the number that a cell represents."""
         return self.axis.double(cells[0])
 
-    def read(self, published: object) -> ReleasedCells:
+    def read(self, published: object, _count: object = None) -> ReleasedCells:
         """Return the cell of a number from a release."""
         if not isinstance(published, float | int):
             raise TypeError(f"a number release must contain a number, but found {type(published).__name__}")
@@ -167,9 +169,9 @@ class Number:
         w = self.upper - self.lower
         r = 2 * b * b
         new: list[Real] = []
-        for n, j in enumerate(NUMBER_POWERS):
+        for n, drift in enumerate(self._drifts):
             m, p, c = state[3 * n : 3 * n + 3]
-            p = least(p + w * w / 16 / 64**j * k, w * w / 12)
+            p = least(p + drift * k, w * w / 12)
             d = z - m
             v = p + 1.25 * b * root(p)
             far = b * abs(d)
@@ -184,8 +186,23 @@ class Number:
     def level_drifted(self, state: Sequence[Real], k: Real) -> list[Real]:
         """Return the filter's state after ``k`` steps without a noisy value."""
         w = self.upper - self.lower
-        moved = [least(state[3 * n + 1] + w * w / 16 / 64**j * k, w * w / 12) for n, j in enumerate(NUMBER_POWERS)]
+        moved = [least(state[3 * n + 1] + drift * k, w * w / 12) for n, drift in enumerate(self._drifts)]
         return [moved[n // 3] if n % 3 == 1 else part for n, part in enumerate(state)]
+
+    @property
+    def _drifts(self) -> tuple[float, ...]:
+        w = self.upper - self.lower
+        return tuple([w * w / 16 / 64**j for j in NUMBER_POWERS])
+
+    @property
+    def models(self) -> dict[str, Model]:
+        """Return the smoothing model; its only part is ""."""
+        return {"": Model(self._drifts, (self.lower, self.upper))}
+
+    @property
+    def reading(self) -> tuple[object, ...]:
+        """Return the parameters that affect how readings are interpreted: all but substitute and clamp."""
+        return (self.axis, self.lower, self.upper)
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -211,11 +228,11 @@ class Number:
         """Return the absolute difference between a raw value and a published one."""
         return abs(float(raw) - float(published))
 
-    def expected_error(self, spend_nano: int, *_: int | None) -> float:
+    def expected_error(self, spend_nano: int, *_: object) -> float:
         """Return the mean absolute error of a noisy value, in the value's unit."""
         return mean_noise(self.sensitivity, spend_nano) / float(self.axis.cells_per_unit)
 
-    def noises(self, spend_nano: int, *_: int | None) -> dict[str, Noise]:
+    def noises(self, spend_nano: int, *_: object) -> dict[str, Noise]:
         """Return the law of the noise; its only part is ""."""
         return {"": self.axis.noise(noise_of(self.sensitivity, spend_nano))}
 
@@ -230,6 +247,11 @@ class Number:
             return isinstance(former, Number)
         same = (self.lower, self.upper, self.axis) == (former.lower, former.upper, former.axis)
         return same and self.sensitivity >= former.sensitivity
+
+    @property
+    def span(self) -> float:
+        """Return the width of the range."""
+        return self.axis.double(self.axis.high) - self.axis.double(self.axis.low)
 
     @property
     def beyond(self) -> tuple[float, float]:

@@ -10,11 +10,13 @@ range and c = (lo + hi) // 2. Neighbours differ in one item of a step:
 """
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 from typing import Any, ClassVar, Final
 
+from stream_app.privacy.kinds.default import AnyKind, Count
 from stream_app.privacy.kinds.number import Number
 from stream_app.privacy.noise.law import mean_noise
 from stream_app.privacy.noise.moments import Noise, noise_of
@@ -26,7 +28,7 @@ LARGEST_ITEM: Final = 2**31
 
 
 @dataclass(frozen=True, slots=True)
-class OfItems:
+class OfItems(AnyKind):
     """Base of the statistics over contributors' items.
 
     ``item.sensitivity`` is D: the sums of neighbours differ by at most D.
@@ -45,6 +47,15 @@ class OfItems:
         """Return the cell of one raw item, or None if the item is not a finite number."""
         return self.item.quantise(raw)
 
+    def released(self, found: Mapping[str, Any]) -> tuple[ReleasedCells, ReleasedCells]:
+        """Return the noisy value and the estimate, which follows from it, from the JSON of a published release."""
+        measurement = self.read(found["measurement"], found.get("count"))
+        return measurement, self.clamp(measurement)
+
+    @abstractmethod
+    def clamp(self, cells: ReleasedCells) -> ReleasedCells:
+        """Return the estimate for a noisy value."""
+
 
 @dataclass(frozen=True, slots=True)
 class _PublicNumber(OfItems):
@@ -60,15 +71,15 @@ class _PublicNumber(OfItems):
         return mean_noise(self.item.sensitivity, spend_nano, intrusion_nano) / float(self.item.axis.cells_per_unit)
 
     def noises(
-        self, spend_nano: int, items: int = 1, intrusion_nano: int | None = None, looks: int = 0
+        self, spend_nano: int, count: Count = None, intrusion_nano: int | None = None, looks: int = 0
     ) -> dict[str, Noise]:
-        """Return the law of the noise; its only part is "". ``items`` is the number of items in a mean."""
+        """Return the law of the noise; its only part is "". ``count`` is the number of items in a mean."""
         total = self.item.axis.noise(noise_of(self.item.sensitivity, spend_nano, intrusion_nano, looks))
-        return {"": total.times(1 / self._parts(items))}
+        return {"": total.times(1 / self._divisor(count))}
 
-    @abstractmethod
-    def _parts(self, items: int) -> int:
-        """Return the number by which a sum over ``items`` items is divided."""
+    def _divisor(self, _count: Count) -> int:
+        """Return the number by which a sum over ``count`` items is divided."""
+        return 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +124,9 @@ class Sum(_PublicNumber):
         """Return the cells of a sum as a number."""
         return self.item.publish(cells)
 
-    def read(self, published: object) -> ReleasedCells:
+    def read(self, published: object, _count: object = None) -> ReleasedCells:
         """Return the cells of a sum read from a release."""
         return self.item.read(published)
-
-    def _parts(self, _items: int) -> int:
-        return 1
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -171,14 +179,29 @@ class Mean(_PublicNumber):
         total, number = cells
         return self.item.axis.width(total, max(1, number))
 
-    def read(self, published: object, number: int = 1) -> ReleasedCells:
-        """Return the cells of a mean over ``number`` items read from a release."""
-        if not isinstance(published, float | int):
-            raise TypeError(f"a mean's release must contain a number, but found {type(published).__name__}")
+    def read(self, published: object, count: object = None) -> ReleasedCells:
+        """Return the cells of a mean over ``count`` items, or over one if it is None, read from a release."""
+        number = 1 if count is None else count
+        if not isinstance(published, float | int) or type(number) is not int:
+            found = f"{type(published).__name__} and {type(number).__name__}"
+            raise TypeError(f"a mean's release must contain a number and a count, but found {found}")
         return ReleasedCells((nearest(self.item, float(published), max(1, number)), number))
 
-    def _parts(self, items: int) -> int:
-        return max(1, items)
+    def count(self, cells: ReleasedCells) -> int:
+        """Return the number of items."""
+        return cells[1]
+
+    def stated(self, spend_nano: int, count: Count) -> float:
+        """Return the noise scale that a release over ``count`` items states."""
+        return self.scale(spend_nano, self._divisor(count))
+
+    def _divisor(self, count: Count) -> int:
+        return count if isinstance(count, int) and count else 1
+
+    @property
+    def span(self) -> float:
+        """Return the width of an item's range."""
+        return self.item.span
 
     @property
     def identity(self) -> tuple[str, ...]:

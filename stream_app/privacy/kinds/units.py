@@ -17,6 +17,7 @@ from typing import ClassVar, Self, TypeAlias
 from stream_app.privacy.kinds.accuracy import UnitAccuracy
 from stream_app.privacy.kinds.axis import saturated
 from stream_app.privacy.kinds.category import Category
+from stream_app.privacy.kinds.default import Count
 from stream_app.privacy.kinds.number import Number
 from stream_app.privacy.kinds.sums import clamped_mean, nearest, still_means
 from stream_app.privacy.noise.mechanisms import discrete_laplace
@@ -34,6 +35,7 @@ class OfUnits(UnitAccuracy):
 
     item: Number | Category
     window: int
+    statistic: ClassVar[str]
 
     def with_window(self, window: int) -> Self:
         """Return the statistic that jointly protects ``window`` consecutive units."""
@@ -42,6 +44,11 @@ class OfUnits(UnitAccuracy):
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the cell of one raw reading; if the reading is invalid, return the substitute or None."""
         return self.item.quantise(raw)
+
+    @property
+    def reading(self) -> tuple[object, ...]:
+        """Return the parameters that affect how readings are interpreted: all but zone, substitute and clamp."""
+        return (self.statistic, *self.item.reading)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,6 @@ class _Total(OfUnits):
     """
 
     item: Number
-    statistic: ClassVar[str]
     width: ClassVar[int] = 2
 
     @property
@@ -99,9 +105,10 @@ class _Total(OfUnits):
         """Return the largest distance between the totals of neighbours, in the value's unit."""
         return self.item.axis.double(self.sensitivity)
 
-    def noises(self, spend_nano: int, count: int = 1) -> dict[str, Noise]:
-        """Return the law of the noise over ``count`` units; its only part is ""."""
-        return {"": noise_of(self.sensitivity, spend_nano).times(self.of_a_cell(max(1, count)))}
+    def noises(self, spend_nano: int, count: Count = None, *_: object) -> dict[str, Noise]:
+        """Return the law of the noise over ``count`` units, or over one if it is None; its only part is ""."""
+        units = count if isinstance(count, int) else 1
+        return {"": noise_of(self.sensitivity, spend_nano).times(self.of_a_cell(units))}
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -136,7 +143,7 @@ class UnitSum(_Total):
         """Return the sum in the value's unit."""
         return self.item.publish(cells)
 
-    def read(self, published: object, count: object = 1) -> ReleasedCells:
+    def read(self, published: object, count: object = None) -> ReleasedCells:
         """Return the cells of a sum over ``count`` units read from a release."""
         return ReleasedCells((*self.item.read(published), number_of(count)))
 
@@ -171,7 +178,7 @@ class UnitMean(_Total):
         """Return the mean, rounded once to a double."""
         return self.item.axis.width(cells[0], cells[1])
 
-    def read(self, published: object, count: object = 1) -> ReleasedCells:
+    def read(self, published: object, count: object = None) -> ReleasedCells:
         """Return the cells of a mean over ``count`` units read from a release."""
         number = number_of(count)
         return ReleasedCells((nearest(self.item, real_of(published), number), number))
@@ -217,10 +224,15 @@ class Share(_Total):
         """Return the share, rounded once to a double."""
         return cells[0] / cells[1]
 
-    def read(self, published: object, count: object = 1) -> ReleasedCells:
+    def read(self, published: object, count: object = None) -> ReleasedCells:
         """Return the cells of a share of ``count`` units read from a release."""
         number = number_of(count)
         return ReleasedCells((round(exact(real_of(published)) * number), number))
+
+    @property
+    def reading(self) -> tuple[object, ...]:
+        """Return the parameters that affect how readings are interpreted: also the interval."""
+        return (self.statistic, *self.item.reading, self.start, self.end)
 
     @property
     def identity(self) -> tuple[str, ...]:

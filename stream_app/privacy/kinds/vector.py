@@ -11,8 +11,10 @@ from math import fsum
 from statistics import median
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field, StrictBool
 
+from stream_app.privacy.kinds.default import Columns, ItemKind, Model
 from stream_app.privacy.kinds.form import Double, Form, KindFault, RangeForm, Text, grid_of
 from stream_app.privacy.kinds.number import NUMBER_WIDTH, Number
 from stream_app.privacy.noise.law import mean_noise
@@ -48,7 +50,7 @@ class VectorForm(Form):
 
 
 @dataclass(frozen=True, slots=True)
-class Vector:
+class Vector(ItemKind):
     """Named numbers in the order of their names; cells, noise and published values follow that order.
 
     Each of d parts is a number whose sensitivity is d times its range, so it gets the noise of e/d if the vector costs
@@ -60,6 +62,8 @@ class Vector:
     clamped: bool = True
     substitute: RawCells | None = None
     error_unit: ClassVar[str] = "as a share of a part's range"
+    excess: ClassVar[str] = "{scale} times the range of each part"
+    span: ClassVar[float] = 1.0  # errors are shares of the range
     takes_substitute: ClassVar[bool] = True  # any two vectors are neighbours
 
     def quantise(self, raw: Raw) -> RawCells | None:
@@ -98,7 +102,7 @@ class Vector:
         """Return the numbers by name."""
         return {name: part.axis.double(cell) for name, (part, cell) in zip(self.names, self._each(cells), strict=True)}
 
-    def read(self, published: object) -> ReleasedCells:
+    def read(self, published: object, _count: object = None) -> ReleasedCells:
         """Return the cells of a vector from a release."""
         if not isinstance(published, Mapping):
             raise TypeError(f"a vector release must contain an object, but found {type(published).__name__}")
@@ -127,6 +131,25 @@ class Vector:
         """Return the filter's state ``k`` steps after the previous one, without a noisy value."""
         places = zip(self.parts, range(0, len(state), NUMBER_WIDTH), strict=True)
         return tuple(m for part, at in places for m in part.drifted(state[at : at + NUMBER_WIDTH], k))
+
+    @property
+    def models(self) -> dict[str, Model]:
+        """Return the smoothing model of each part, by name."""
+        return {name: part.models[""] for name, part in zip(self.names, self.parts, strict=True)}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names."""
+        return self.names
+
+    def expected_scale(self, spend_nano: int, _units: int) -> float:
+        """Return the noise scale as a share of a part's range, which is equal for all parts."""
+        return len(self.parts) * NANO / spend_nano
+
+    def distances(self, differences: Columns) -> Columns:
+        """Return, for each row, the sum of the differences, each divided by its part's sensitivity."""
+        found: Columns = np.sum(np.abs(differences) / [part.sensitivity for part in self.parts], axis=1)
+        return found
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -158,12 +181,12 @@ class Vector:
         apart = [abs(raw[name] - published[name]) for name in self.names]
         return fsum(change / span for change, span in zip(apart, self._ranges, strict=True)) / len(self.parts)
 
-    def expected_error(self, spend_nano: int, *_: int | None) -> float:
+    def expected_error(self, spend_nano: int, *_: object) -> float:
         """Return the mean absolute error of a noisy part as a share of its range, averaged over the parts."""
         # A part's sensitivity is its range times the number of parts, so the sum is the mean in shares of ranges.
         return fsum(mean_noise(part.sensitivity, spend_nano) / part.sensitivity for part in self.parts)
 
-    def noises(self, spend_nano: int, *_: int | None) -> dict[str, Noise]:
+    def noises(self, spend_nano: int, *_: object) -> dict[str, Noise]:
         """Return the law of the noise in each part, by name."""
         parts = zip(self.names, self.parts, strict=True)
         return {name: noise for name, part in parts for noise in part.noises(spend_nano).values()}

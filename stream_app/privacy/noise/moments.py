@@ -157,6 +157,28 @@ def planar(rate: float) -> Noise:
     return Noise(second, fourth - 3 * second**2, float(half), 1.0)
 
 
+@lru_cache(maxsize=4096)
+def mean_norm(rate: float) -> float:
+    """Return the mean norm of planar Laplace noise on the integer lattice, in lattice steps.
+
+    From rate `FINE` on, where the lattice matters, the weights are summed. Below `FINE` the result is the mean on the
+    plane, ``2 / rate``, because the radius is gamma distributed with shape 2 (Andres et al. 2013, section 5). Its error
+    is less than 6e-5 by Poisson's summation: the weights sum to ``2 pi / rate^2 + 0.2288 rate``, and the mean is minus
+    the derivative of the logarithm.
+    """
+    if rate < FINE:
+        return 2 / rate
+    reach = int(NEGLIGIBLE / rate) + 1
+    weights, norms = 1.0, 0.0  # the origin
+    for x in range(1, reach + 1):
+        for y in range(x + 1):  # an eighth of the plane
+            norm = hypot(x, y)
+            weight = exp(-rate * norm) * (4 if y in {0, x} else 8)
+            weights += weight
+            norms += norm * weight
+    return norms / weights
+
+
 @lru_cache(maxsize=1)
 def _planar_half() -> float:
     """Return the x with P(|X| > x) = 0.05, found by bisection; X is planar Laplace noise of rate 1 along an axis.

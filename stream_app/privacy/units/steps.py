@@ -9,15 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from stream_app.privacy.collected.plain import decide_step
 from stream_app.privacy.fold import StepResult
 from stream_app.privacy.kinds import (
-    ByBins,
-    Category,
-    Histogram,
-    Kind,
-    Number,
-    Share,
-    UnitMean,
     UnitStatistic,
-    UnitSum,
 )
 from stream_app.privacy.kinds.units import UnitCell
 from stream_app.privacy.landmarks import LandmarkSet
@@ -70,21 +62,7 @@ def takes_over(policy: Policy, before: Policy) -> bool:
     """
     if policy.units is None or (policy.units, policy.step_ms) != (before.units, before.step_ms):
         return False
-    return _as_read(policy.kind) == _as_read(before.kind)
-
-
-def _as_read(kind: Kind) -> tuple[object, ...]:
-    """Return the parts of a kind that affect how it reads values: all but zone, substitute and clamp."""
-    match kind:
-        case ByBins():
-            return (kind.local.by, *_as_read(kind.of))
-        case Histogram(item=Category(categories=categories)):
-            return (kind.statistic, categories)
-        case UnitSum() | UnitMean() | Share() | Histogram():
-            item = kind.item
-            assert isinstance(item, Number), "a histogram of categories is above"
-            cells = (kind.start, kind.end) if isinstance(kind, Share) else ()
-            edges = kind.edges if isinstance(kind, Histogram) else ()
-            return (kind.statistic, item.axis, item.lower, item.upper, cells, edges)
-        case _:
-            raise AssertionError("the policy's steps have units")
+    kind, former = policy.kind, before.kind
+    assert isinstance(kind, UnitStatistic), "the policy's steps have units"
+    assert isinstance(former, UnitStatistic), "the former policy's steps have units"
+    return kind.reading == former.reading

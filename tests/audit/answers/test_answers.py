@@ -22,9 +22,10 @@ from tests.audit.written import LEDGERS, write
 from tests.collected import STEP, collected, contribution, watermark
 from tests.command import Cli
 from tests.run import KEYS, Run, observation, policy
+from tests.suite.speeds import scaled
 from tests.used import literally_used
 
-MANY = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=scaled(60), suppress_health_check=[HealthCheck.too_slow])
 
 
 def audited(lines: list[bytes], lifetime_nano: int | None = None) -> tuple[Auditor, Answers]:

@@ -15,6 +15,7 @@ from tests.audit.ways import audit, codes
 from tests.audit.written import Written, seal
 from tests.collected import PAN_PRIVATE, REPLACE, STEP, collected, contribution, intrusion, schedules, watermark
 from tests.run import BALANCED, Run, limited
+from tests.suite.speeds import scaled
 
 LIFETIME_NANO = 10**15
 
@@ -29,7 +30,7 @@ def report_of(run: Run) -> Report:
     return audit(run.ledger, run.releases, LIFETIME_NANO)
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=scaled(80), suppress_health_check=[HealthCheck.too_slow])
 @given(schedules())
 def test_true_ledgers_hold(drawn: list[dict[str, Any]]) -> None:
     """Whatever is collected, in whatever order."""

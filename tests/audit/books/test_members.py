@@ -12,9 +12,10 @@ from stream_app.audit.report.report import Report
 from tests.audit.heads.signed import Signer, Story, attest
 from tests.audit.ways import audit, codes
 from tests.audit.written import KEY, Record, Written, renumber, seal, write
+from tests.suite.speeds import scaled
 
 POLICY = 'policy 1 {"epsilon": %s, "scheme": {"name": "uniform"}, "landmarks": [2000]}'
-MIXED = settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+MIXED = settings(max_examples=scaled(100), suppress_health_check=[HealthCheck.too_slow])
 
 
 def series(name: str, claim: int | None, epsilon: str = "1e-8", **parameters: object) -> Written:

@@ -15,6 +15,7 @@ from tests.audit.ways import audit, codes
 from tests.audit.written import Written, seal
 from tests.deciding.renewal.renewing import DRAWN, landmarks, renewing
 from tests.run import KEYS, NUMBER, UNIFORM, Run, observation, policy
+from tests.suite.speeds import scaled
 
 NANO = 10**9
 LIFETIME = 100 * NANO
@@ -52,7 +53,7 @@ def logs(draw: st.DrawFn) -> list[dict[str, object]]:
     return records
 
 
-@settings(max_examples=150)
+@settings(max_examples=scaled(150))
 @given(logs(), st.sampled_from((NANO, 3 * NANO, LIFETIME)))
 def test_what_the_worker_renews_holds(records: list[dict[str, object]], lifetime: int) -> None:
     """No finding, and no bound is missed that there was room for; each version counts once."""

@@ -21,6 +21,7 @@ from tests.collected import REPLACE, collected, contribution, watermark
 from tests.readings import reading, schedules, within
 from tests.readings import watermark as plain_watermark
 from tests.run import BALANCED, NUMBER, VECTOR, Run, limited, observation, policy
+from tests.suite.speeds import scaled
 
 LIFETIME_NANO = 10**15
 ITEM: dict[str, object] = {"kind": "number", "lower": -2, "upper": 5.5, "resolution": 0.5}
@@ -56,7 +57,7 @@ WEAKER = schedules().map(lambda log: [record | {"weaker": True} for record in lo
 
 
 @pytest.mark.parametrize("logs", [gathered.schedules(), WEAKER], ids=["statistics", "readings"])
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=scaled(60), suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_true_ledgers_hold(logs: st.SearchStrategy[list[dict[str, Any]]], data: st.DataObject) -> None:
     """Whatever is added up or chosen from, in whatever order; however many readings a step has, or none."""

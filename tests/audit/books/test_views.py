@@ -25,12 +25,13 @@ from tests.deciding.views.logs import (
     view,
 )
 from tests.run import Run
+from tests.suite.speeds import scaled
 from tests.units import landmarks, reading
 
 Entries = list[dict[str, Any]]
 
 
-@settings(max_examples=100)
+@settings(max_examples=scaled(100))
 @given(log=logs())
 def test_what_the_fold_writes_of_views_holds(log: list[dict[str, Any]]) -> None:
     """Late landmarks, versions and ends of bases, and records that some of them refuse, are on the way."""

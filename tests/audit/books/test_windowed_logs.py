@@ -15,6 +15,7 @@ from tests.audit.test_agreement import assert_theorem
 from tests.audit.ways import audit, codes
 from tests.audit.written import Written, seal
 from tests.run import KEYS, SCHEMES, Run, observation, policy
+from tests.suite.speeds import scaled
 
 STEPS = 60
 FIGURES = {
@@ -65,7 +66,7 @@ def runs(draw: st.DrawFn, guard: type[Guard] = Guard) -> Run:
     return run
 
 
-@settings(max_examples=75)
+@settings(max_examples=scaled(75))
 @given(runs())
 def test_they_hold(run: Run) -> None:
     """No finding and no version that did not wait; the promise holds by literal sums over every window."""
@@ -76,7 +77,7 @@ def test_they_hold(run: Run) -> None:
     assert_apart(run.ledger)
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(runs(), st.data())
 def test_every_changed_figure_is_found(run: Run, data: st.DataObject) -> None:
     """One more or one less in one entry, with a chain that was rewritten to match, shows by the figure's own code."""
@@ -90,7 +91,7 @@ def test_every_changed_figure_is_found(run: Run, data: st.DataObject) -> None:
                 assert codes(audit(seal(forged, place).lines(), lifetime_nano=10**9)) & FIGURES[name]
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(runs())
 def test_a_charge_for_one_of_several_is_found(run: Run) -> None:
     """Nor may the peak fall when its step becomes a landmark: another window may have lost as much."""

@@ -17,6 +17,7 @@ from tests.audit.decided import by_series, draw
 from tests.audit.written import LEDGERS, SECOND, releases_in, renumber, seal, write
 from tests.collected import schedules
 from tests.run import KINDS, SCHEMES, UNIFORM, Run, limited, observation, policy
+from tests.suite.speeds import scaled
 
 HOUR_MS = 3_600_000
 
@@ -224,7 +225,7 @@ def test_every_step_in_windows(level: str, scheme: dict[str, Any]) -> None:
     assert any(reason.startswith("Until") for reason in reasons)
 
 
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scaled(25), suppress_health_check=list(HealthCheck))
 @given(schedules())
 def test_every_step_of_collected_data(records: list[dict[str, Any]]) -> None:
     """Of whatever is collected, too, the rate is that of the worker's state at the end."""

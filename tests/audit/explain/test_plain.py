@@ -19,6 +19,7 @@ from tests.audit.written import LEDGERS, write
 from tests.collected import collected, contribution, watermark
 from tests.command import Cli
 from tests.run import NUMBER, Record, Run, observation, policy
+from tests.suite.speeds import scaled
 from tests.used import literally_used
 
 SAID = {
@@ -28,7 +29,7 @@ SAID = {
 }
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=scaled(60), suppress_health_check=[HealthCheck.too_slow])
 @given(histories(), st.data())
 def test_a_step_in_plain_words(history: History, data: st.DataObject) -> None:
     """What became of it, what it cost and what was used since, by literal sums over the ledger up to it."""

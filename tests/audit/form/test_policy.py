@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from stream_app.audit.books.terms import TermsError, read_terms
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import PolicyError, stored_policy_of
+from tests.suite.speeds import scaled
 
 BOX = {"south": -10.95, "west": -37.1, "north": -10.9, "east": -37}
 VALUES: list[dict[str, Any]] = [
@@ -223,7 +224,7 @@ def decimals(least: float, most: float) -> st.SearchStrategy[float]:
     return st.one_of(numbers, numbers.map(round).map(float), st.builds(round, numbers, st.just(1)))
 
 
-@settings(max_examples=500)
+@settings(max_examples=scaled(500))
 @given(decimals(-86, 86), decimals(-181, 181), decimals(0, 21), decimals(0, 21), decimals(0.05, 3e6))
 def test_bounds(south: float, west: float, height: float, width: float, resolution: float) -> None:
     """A box is taken where the plane keeps its promise, and where the lattice has two points a side."""
@@ -232,7 +233,7 @@ def test_bounds(south: float, west: float, height: float, width: float, resoluti
     agreed({"epsilon": 1, "protection": PROTECTIONS[1], "scheme": SCHEMES[0], "value": value})
 
 
-@settings(max_examples=500)
+@settings(max_examples=scaled(500))
 @given(decimals(-30, 30), decimals(0, 30), st.one_of(decimals(1e-14, 20), st.sampled_from((1e-15, 0.1, 0.3, 2**-47))))
 def test_grids(lower: float, width: float, resolution: float) -> None:
     """A range is taken where it holds two grid points, and no more than have doubles of their own."""
@@ -286,7 +287,7 @@ def test_what_is_collected(value: dict[str, Any]) -> None:
     assert (taken > 10) is (value["kind"] in {"number", "choice", "counts"})
 
 
-@settings(max_examples=250)
+@settings(max_examples=scaled(250))
 @given(decimals(-(2.0**32), 2.0**32), decimals(0, 2.0**33), st.sampled_from((0.5, 1, 3)), st.integers(1, 10**5))
 def test_items(lower: float, width: float, resolution: float, look: int) -> None:
     """A range of items is taken where counters hold them, and the noise of a look at them."""

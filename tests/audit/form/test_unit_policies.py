@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.audit.form.test_policy import ODD, SCHEMES, VALUES, agreed, decimals, places
+from tests.suite.speeds import scaled
 
 NUMBER = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.5}
 UNIT = {"level": "landmark", "landmarks": [3500, [6000, 8001]], "step": 4000, "unit": 1000, "open_steps": 2}
@@ -103,7 +104,7 @@ def test_every_member_of_units_with_every_odd_value(value: dict[str, Any]) -> No
     assert refused > 100
 
 
-@settings(max_examples=250)
+@settings(max_examples=scaled(250))
 @given(decimals(-12, 12), decimals(-1, 3), st.sampled_from((0.001, 0.3, 0.5, 1, 3)), decimals(-(2.0**32), 2.0**32))
 def test_edges(start: float, width: float, resolution: float, upper: float) -> None:
     """Edges ascend on the grid, or the policy is refused; and units lie within 2^31 grid points."""

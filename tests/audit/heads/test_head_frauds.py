@@ -25,7 +25,7 @@ def test_the_true_story_holds() -> None:
 def test_every_fraud_is_found(fraud: Fraud, ledgers: int) -> None:
     """At least one of the codes that fit is found; without heads nothing is, where the ledger was made plausible.
 
-    All forgeries are looked at in `make long`, every fourth one in `make test`.
+    All forgeries are looked at in `make long`, every ninth one in `make test`.
     """
     assert assert_found(fraud, tell_story(), every=max(1, 1_000 // ledgers)) > 0
 

@@ -18,10 +18,11 @@ from tests.audit.histories import History, histories
 from tests.audit.ways import audit
 from tests.audit.written import LEDGERS, Written, seal, write
 from tests.run import KEYS, Run, observation, policy
+from tests.suite.speeds import scaled
 from tests.used import literally_used, worst
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=scaled(50), suppress_health_check=[HealthCheck.too_slow])
 @given(histories())
 def test_what_was_used_is_said_first_and_what_was_summed_last(history: History) -> None:
     """The second line and the last one, and the same as integers for programs."""

@@ -21,9 +21,10 @@ from tests import readings
 from tests.audit import gathered, test_people
 from tests.audit.histories import History, histories
 from tests.run import Record, Run, limited, observation, policy
+from tests.suite.speeds import scaled
 from tests.used import literally_used, truly_lost, worst
 
-MANY = settings(max_examples=75, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=scaled(75), suppress_health_check=[HealthCheck.too_slow])
 LIFETIME_NANO = 10**13
 
 

@@ -9,7 +9,7 @@ import pytest
 from stream_app.cli import main
 from stream_app.outlook.course import horizon_of
 from stream_app.outlook.outlook import outlooks
-from stream_app.outlook.plots import errors_of, range_of, spends_of
+from stream_app.outlook.plots import errors_of, spends_of
 from stream_app.outlook.request import PlanRequest
 from stream_app.pictures import DAY_MS, LANDMARK_COLOUR, OWN_COLOUR, REGULAR_COLOUR, canvas
 from stream_app.privacy.policy import policy_of
@@ -163,7 +163,7 @@ def test_a_picture_highlights_the_own_scheme_and_shades_landmarks() -> None:
                 assert round(shaded) == sum(found[0].landmarks) > 0
                 assert "UTC" in axes.get_xlabel()
             else:
-                assert [line.get_ydata()[0] for line in lines.values()] == [range_of(policy.kind)]
+                assert [line.get_ydata()[0] for line in lines.values()] == [policy.kind.span]
                 bars = [patch.get_facecolor() for patch in axes.patches]
                 assert bars.count(to_rgba(LANDMARK_COLOUR)) == bars.count(to_rgba(REGULAR_COLOUR)) == 1
                 assert len(bars) > 2

@@ -17,6 +17,7 @@ from tests.command import Cli, saved
 from tests.deciding.test_rows import records
 from tests.hostile import hostile
 from tests.run import ACCEPTING, KINDS, MADE_UP, NUMBER, Run, observation, policy
+from tests.suite.speeds import scaled
 
 POLICY = {"series": "home-*", "epsilon": 1.0, "protection": {"level": "landmark", "landmarks": [2000], "step": 1000}}
 CSV = """when,kwh,house
@@ -206,7 +207,7 @@ def test_unusable_files_leave_earlier_results(tmp_path: Path, cli: Cli) -> None:
         assert outputs(out) == before
 
 
-@settings(max_examples=10, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scaled(10), suppress_health_check=list(HealthCheck))
 @given(log=schedules())
 def test_collected_data(tmp_path: Path, log: list[dict[str, Any]]) -> None:
     """Contributions, watermarks and intrusions are decided byte for byte as by the worker's decision path."""

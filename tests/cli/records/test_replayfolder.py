@@ -17,6 +17,7 @@ from stream_app.replaying.folder import OUTPUTS, read
 from stream_app.setup import keyfile
 from tests.command import Cli, saved
 from tests.run import ACCEPTING, MADE_UP, NUMBER, observation, policy
+from tests.suite.speeds import scaled
 
 Record = dict[str, Any]
 STEPS = 40
@@ -115,7 +116,7 @@ def test_start_noise_differs_with_the_key(site: Site) -> None:
     assert not mixed[0] & mixed[1]
 
 
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scaled(25), suppress_health_check=list(HealthCheck))
 @given(
     values=st.lists(st.integers(0, 10), min_size=1, max_size=12),
     cuts=st.lists(st.integers(0, 13), min_size=1, max_size=4).map(sorted),

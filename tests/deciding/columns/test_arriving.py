@@ -17,6 +17,7 @@ from stream_app.kafka.owner.cache import RowReader
 from stream_app.privacy.policy import Policy
 from tests.deciding.columns.test_same_bytes import Scale, Way, contexts, logs
 from tests.run import KEYS, Run, default, observation, policy
+from tests.suite.speeds import scaled
 
 
 def table_of(held: dict[str, SeriesRow]) -> MemoryRows:
@@ -43,7 +44,7 @@ def figures_of(states: States, series: str) -> tuple[Any, ...]:
     scale=st.builds(Scale, st.sampled_from([1, 3_600_000]), late=st.booleans()),
     fewest=st.sampled_from([1, 1, 2, 3]),
 )
-@settings(max_examples=75)
+@settings(max_examples=scaled(75))
 def test_at_once_as_one_by_one(data: st.DataObject, scale: Scale, fewest: int) -> None:
     """Whatever kind, scheme, filter, level and history the series have, and whoever's policies they are."""
     context, _ = data.draw(contexts(scale))

@@ -19,6 +19,7 @@ from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from tests.collected import STEP, collected, contribution, intrusion, watermark
 from tests.deciding.columns.test_same_bytes import Way
 from tests.run import KEYS, default, observation
+from tests.suite.speeds import scaled
 
 NUMBER = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.5}
 ADDED: dict[str, object] = {"neighbours": "replace", "open_steps": 3, "statistic": "sum", "intrusion_nano": 10**9}
@@ -87,7 +88,7 @@ def logs(draw: st.DrawFn) -> list[dict[str, Any] | bytes | None]:
     separator=st.sampled_from([None, None, "-"]),
     routed=st.booleans(),
 )
-@settings(max_examples=150)
+@settings(max_examples=scaled(150))
 def test_contributions_count_as_they_do_one_by_one(
     log: list[Any], cuts: list[int], wrong: set[int], separator: str | None, *, routed: bool
 ) -> None:

@@ -21,6 +21,7 @@ from stream_app.kafka.owner.cache import RowReader
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.parameters import LARGEST_VERSION, LAST_TIMESTAMP_MS
 from tests.run import ADAPTIVE, BALANCED, COUNTS, KINDS, NUMBER, SKIP, UNIFORM, default, observation, policy
+from tests.suite.speeds import scaled
 
 LAST = 60
 """The last moment of a log, in units of its clock."""
@@ -237,7 +238,7 @@ def contexts(draw: st.DrawFn, scale: Scale) -> list[Context]:
     wrong=st.integers(0, 200),
     restart=st.sampled_from([0, 0, 1, 2]),
 )
-@settings(max_examples=150)
+@settings(max_examples=scaled(150))
 def test_together_and_one_by_one_give_the_same(
     data: st.DataObject, scale: Scale, cuts: list[int], fewest: int, cached: int, wrong: int, restart: int
 ) -> None:

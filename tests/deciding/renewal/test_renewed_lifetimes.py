@@ -11,6 +11,7 @@ from stream_app.deciding.outcome import ProcessedRecord
 from stream_app.deciding.rebuild import rebuild
 from stream_app.privacy.weaker import less_protected
 from tests.run import ADAPTIVE, BALANCED, KEYS, SKIP, UNIFORM, Run, observation, policy
+from tests.suite.speeds import scaled
 
 NANO = 10**9
 STEP = 10
@@ -192,7 +193,7 @@ class Life:
             self.reigns.append(Reign(parameters))
 
 
-@settings(max_examples=75, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scaled(75), suppress_health_check=list(HealthCheck))
 @given(VERSIONS, MOVES, st.floats(0.1, 6.0))
 def test_each_bound_counts_once_and_no_life_is_passed(
     first: Version, moves: list[Event | Late | Version], lifetime: float

@@ -18,6 +18,7 @@ from stream_app.formats.records import InputRecord, Records
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner.cache import RowReader
 from stream_app.privacy.noise.key import KeyRing
+from tests.suite.speeds import scaled
 from tests.units import schedules
 
 TOPIC = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -79,7 +80,7 @@ def records_of(log: Sequence[dict[str, Any]]) -> list[InputRecord]:
     epoch_ms=st.sampled_from((None, 30)),
     erases=st.integers(0, 5),
 )
-@settings(max_examples=150)
+@settings(max_examples=scaled(150))
 def test_any_cut_and_any_crash_give_the_same_bytes(
     log: list[dict[str, Any]], cuts: list[int], dies: set[int], epoch_ms: int | None, erases: int
 ) -> None:

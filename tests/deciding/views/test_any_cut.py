@@ -15,10 +15,11 @@ from stream_app.deciding.rebuild import rebuilt
 from stream_app.kafka.memory.rows import MemoryRows
 from tests.deciding.units.test_batches import Out, Worker, outlets, records_of
 from tests.deciding.views.logs import BASE, context, logs, run_of
+from tests.suite.speeds import scaled
 
 
 @given(log=logs(), cuts=st.lists(st.integers(0, 40), max_size=5), dies=st.sets(st.integers(0, 5)))
-@settings(max_examples=100)
+@settings(max_examples=scaled(100))
 def test_any_cut_and_any_crash_give_the_same_bytes(log: Sequence[Any], cuts: list[int], dies: set[int]) -> None:
     """A batch that is lost is decided again from the rows: base and views alike."""
     records = records_of(log)
@@ -48,7 +49,7 @@ def test_any_cut_and_any_crash_give_the_same_bytes(log: Sequence[Any], cuts: lis
 
 
 @given(log=logs())
-@settings(max_examples=100)
+@settings(max_examples=scaled(100))
 def test_the_ledger_tells_the_rows_of_base_and_views(log: Sequence[Any]) -> None:
     """All but what is open, and which views were refused: these the input and the rejects tell."""
     run = run_of(*log)

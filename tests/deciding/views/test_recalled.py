@@ -13,6 +13,7 @@ from tests.deciding.test_recall import Worker, live_through_crashes
 from tests.deciding.views.logs import BASE, LIMITS, base, context, refused, run_of
 from tests.readings import read_of
 from tests.run import NUMBER, default
+from tests.suite.speeds import scaled
 from tests.units import landmarks, reading, watermark
 
 STEP = 10
@@ -58,7 +59,7 @@ def logs(draw: st.DrawFn) -> list[Timed]:
     return log
 
 
-@settings(max_examples=75, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=scaled(75), suppress_health_check=[HealthCheck.too_slow])
 @given(logs(), st.sampled_from(({}, {"within": "last", "open_steps": 1})), st.data())
 def test_recalled_readings_are_those_that_were_lost(log: list[Timed], first: dict[str, Any], data: Any) -> None:
     """Of base and views, wherever batches are cut and whichever are lost; all outputs are the same, to the byte."""

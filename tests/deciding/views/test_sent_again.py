@@ -7,6 +7,7 @@ from hypothesis import event, given, settings
 
 from stream_app.deciding.views.refusals import Refusals
 from tests.deciding.views.logs import BASE, DAY, WEEK, logs, refused, run_of
+from tests.suite.speeds import scaled
 from tests.units import reading
 
 VIEWS = {BASE: (DAY, WEEK)}
@@ -27,7 +28,7 @@ def kept(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @given(log=logs())
-@settings(max_examples=100)
+@settings(max_examples=scaled(100))
 def test_what_is_sent_again_comes_to_the_same_bytes(log: list[dict[str, Any]]) -> None:
     """No release and no entry is lost or new: who refused a record that another took refuses it again."""
     sent, run = kept(log), run_of(*log)

@@ -12,6 +12,7 @@ from stream_app.deciding.rows import NO_VIEWS, Views
 from stream_app.deciding.views.refusals import may_tell_a_view, told_again
 from tests.deciding.views.logs import BASE, DAY, LIMITS, base, context, logs, run_of, view
 from tests.run import Run, default, policy
+from tests.suite.speeds import scaled
 from tests.units import reading
 
 TIGHT = context(base(), view("day", 8), view("week", 24), limits=replace(LIMITS, member_nano=2 * 10**14))
@@ -28,7 +29,7 @@ def views_told(run: Run, of: Context) -> Views:
 
 
 @given(log=logs())
-@settings(max_examples=50)
+@settings(max_examples=scaled(50))
 def test_the_rejects_tell_which_views_were_refused(log: list[dict[str, Any]]) -> None:
     """So nobody rejects a view a second time."""
     run = run_of(*log, of=TIGHT)

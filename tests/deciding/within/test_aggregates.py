@@ -13,6 +13,7 @@ from tests.collected import SCHEMES_OF, SERIES
 from tests.deciding.within.literal import STEP, literal
 from tests.readings import AGGREGATES, PROTECTIONS, reading, watermark, within
 from tests.run import NUMBER, Run, observation, policy
+from tests.suite.speeds import scaled
 
 VALUES = (0.1, 0.0005, 2.5, 7, 11, -3.25, 0.0014999, 1e-300, 1e300, -1e300, 5e-324, 3.3333, "none", None, True)
 
@@ -68,7 +69,7 @@ def test_the_draws_hold_what_they_are_about() -> None:
     assert len(steps) > 300
 
 
-@settings(max_examples=75, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=scaled(75), suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(PROTECTIONS), st.integers(0, 10**6), st.data())
 def test_a_step_is_released_as_one_observation_is(level: dict[str, Any], seed: int, data: st.DataObject) -> None:
     """At any budget: under the same key, one observation of what its readings come to gives the same release.

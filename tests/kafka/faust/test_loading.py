@@ -12,6 +12,7 @@ from stream_app.kafka.brokers import DamagedCopyError
 from tests.kafka.faust.conftest import MakeStore
 from tests.kafka.faust.damage import middle_flipped
 from tests.kafka.faust.test_localcopy import ROWS
+from tests.suite.speeds import scaled
 
 
 @given(
@@ -23,7 +24,7 @@ from tests.kafka.faust.test_localcopy import ROWS
         max_size=6,
     )
 )
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_rows_that_are_loaded_rule_as_written_ones_do(
     written: list[tuple[bool, dict[int, bytes | None]]], tmp_path_factory: pytest.TempPathFactory, store_in: MakeStore
 ) -> None:

@@ -20,6 +20,7 @@ from stream_app.privacy.policy import Policy
 from tests.collected import SEED, SERIES, collected
 from tests.readings import read_of, reading, schedules, watermark, within
 from tests.run import Run, limited
+from tests.suite.speeds import scaled
 
 
 class Played:
@@ -72,7 +73,7 @@ class Played:
         return found
 
 
-@settings(max_examples=125, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scaled(125), suppress_health_check=list(HealthCheck))
 @given(schedules(), st.floats(0, 1))
 def test_open_steps_are_found_again_with_their_readings(log: list[dict[str, Any]], back: float) -> None:
     """Read from anywhere before the oldest record whose step is open, memory is that of the run, and the same is open.
@@ -97,7 +98,7 @@ def test_open_steps_are_found_again_with_their_readings(log: list[dict[str, Any]
             assert [after.offset_of(step) for step in opened] == [before.offset_of(step) for step in opened]
 
 
-@settings(max_examples=75, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scaled(75), suppress_health_check=list(HealthCheck))
 @given(schedules(), schedules(), st.floats(0, 1))
 def test_a_step_of_lost_readings_is_never_released(
     log: list[dict[str, Any]], later: list[dict[str, Any]], left: float

@@ -18,6 +18,7 @@ from stream_app.formats.records import InputRecord
 from stream_app.kafka.rebuild.folding import FoldedLogs
 from stream_app.kafka.rebuild.open_steps import FoundSteps, Loss, more_lost
 from tests.run import KEYS, Run, default, policy
+from tests.suite.speeds import scaled
 
 STEP = 10
 OPEN_STEPS = 3
@@ -94,7 +95,7 @@ def advance(past: Played, moves: list[tuple[str, str, int]]) -> None:
             released[series] = offset
 
 
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scaled(100), suppress_health_check=list(HealthCheck))
 @given(MOVES, st.floats(0, 1))
 def test_open_steps_are_found_again(moves: list[tuple[str, str, int]], back: float) -> None:
     """Read from anywhere before the oldest watermark whose step is open, the rows are those of the run."""
@@ -126,7 +127,7 @@ def recover(past: Played, losses: Sequence[Loss], start: int) -> FoundSteps:
     return steps
 
 
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scaled(100), suppress_health_check=list(HealthCheck))
 @given(MOVES, MOVES, st.floats(0, 1))
 @example(
     [("ward-1", "watermark", 0), ("ward-1", "watermark", 10)],
@@ -159,7 +160,7 @@ def onward(moves: list[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
     return [(series, kind, abs(ahead) if kind == "watermark" else ahead) for series, kind, ahead in moves]
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scaled(60), suppress_health_check=list(HealthCheck))
 @given(MOVES, MOVES, MOVES, st.floats(0, 1), st.floats(0, 1))
 @example(
     [("ward-1", "watermark", 0)],

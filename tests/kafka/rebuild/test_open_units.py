@@ -21,6 +21,7 @@ from stream_app.kafka.rebuild.open_steps import Loss
 from stream_app.kafka.rebuild.open_units import FoundUnits, check_key
 from stream_app.kafka.stops import PartitionStoppedError
 from tests.run import Run, limited, policy
+from tests.suite.speeds import scaled
 from tests.units import SERIES, reading, schedules, units, watermark
 
 TOPIC = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -90,7 +91,7 @@ def opened(rows: dict[str, SeriesRow]) -> dict[str, Any]:
 ENDS = [[watermark(900, series), reading(1000, 1, series), watermark(2000, series)] for series in SERIES]
 
 
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scaled(100), suppress_health_check=list(HealthCheck))
 @given(schedules())
 def test_open_steps_are_found_again_with_what_they_read(log: list[dict[str, Any]]) -> None:
     """From a whole log the same steps are open, and go on to the bytes of a run that lost nothing."""
@@ -105,7 +106,7 @@ def test_open_steps_are_found_again_with_what_they_read(log: list[dict[str, Any]
     event(f"open: {bool(opened(lived))}")
 
 
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scaled(100), suppress_health_check=list(HealthCheck))
 @given(schedules(), st.floats(0, 1), st.booleans())
 def test_what_lost_input_is_given_up_and_nothing_is_decided_twice(
     log: list[dict[str, Any]],

@@ -18,6 +18,7 @@ from stream_app.privacy.noise.key import KeyRing
 from tests import readings
 from tests.collected import STEP, collected, contribution, schedules, watermark
 from tests.run import KEYS, Record, Run, observation, policy
+from tests.suite.speeds import scaled
 
 EPOCH_MS = 100
 WHOLE = KeyRing(KEYS.fingerprint, 0, KEYS.secret, EPOCH_MS)
@@ -97,7 +98,7 @@ def opened(run: Run, since_ms: int = 0) -> set[tuple[str, int]]:
     }
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=scaled(60), suppress_health_check=[HealthCheck.too_slow])
 @given(
     log=st.one_of(schedules(), readings.schedules()),
     shift_ms=st.sampled_from((0, 60, 80, 90, 95)),

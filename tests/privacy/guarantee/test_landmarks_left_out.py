@@ -13,6 +13,7 @@ from stream_app.privacy.state import State
 from tests.privacy.guarantee.enumeration import Rules, search
 from tests.privacy.guarantee.traces import EVENTS, LATER_SPANS, MOVES, STEPWISE, Move, Version, play
 from tests.run import KINDS, SKIP, Run, observation, policy
+from tests.suite.speeds import scaled
 
 ALL: dict[str, object] = {"name": "balanced", "regular_share": 1}
 LAST = 12
@@ -57,7 +58,7 @@ FIRST = st.builds(
 )
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scaled(60), suppress_health_check=list(HealthCheck))
 @given(FIRST, st.lists(MOVES | EVENTS, min_size=5, max_size=20), st.none() | st.floats(1e-9, 4.0))
 def test_no_sum_breaks_the_budget(first: Version, moves: list[Move], lifetime: float | None) -> None:
     """Whatever comes: later versions under other schemes, registrations before and after steps, gaps."""
@@ -88,7 +89,7 @@ def test_landmarks_are_withheld_or_repeated_at_no_cost(kind: str) -> None:
 @pytest.mark.parametrize("dummies", [None, *DRAWN], ids=["plain", "padding", "heuristic"])
 @pytest.mark.parametrize("kind", KINDS)
 @given(st.data())
-@settings(max_examples=10)
+@settings(max_examples=scaled(10))
 def test_nothing_that_is_published_depends_on_a_landmark(
     kind: str, dummies: dict[str, object] | None, data: st.DataObject
 ) -> None:

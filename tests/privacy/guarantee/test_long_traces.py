@@ -7,9 +7,10 @@ from stream_app.privacy.guard import Guard, WindowLevel
 from tests.privacy.guarantee.broken_guards import ChargesOnce, DoesNotCharge, NeverRefuses
 from tests.privacy.guarantee.traces import TRACES, Events, Landmarks, Move, Span, Trace, Version, play
 from tests.run import UNIFORM
+from tests.suite.speeds import scaled
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scaled(60), suppress_health_check=list(HealthCheck))
 @given(TRACES)
 def test_no_sum_breaks_the_budget(trace: tuple[Version, list[Move], float | None, bool]) -> None:
     """Over long logs with versions, registrations and closings, every sum holds after every record."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from stream_app.privacy.kinds import Item, item_of
+from stream_app.privacy.kinds import Item
 from stream_app.privacy.kinds.form import KindFault
 from stream_app.privacy.kinds.kind_form import kind_of
 from stream_app.privacy.parameters import ParametersForm
@@ -72,7 +72,7 @@ def declared(value: dict[str, Any]) -> Item:
     )
     kind = kind_of(form.value)
     assert not isinstance(kind, KindFault)
-    return item_of(kind)
+    return kind.item
 
 
 def mean_error(kind: Item, raws: list[Any], constant: object) -> float:

@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from stream_app.analysis.release import Release, parts_of
-from stream_app.privacy.kinds import Counts, HiddenMean, Kind
+from stream_app.privacy.kinds import Counts, Kind
 from stream_app.privacy.noise.moments import Noise, half_width, laplace, planar
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.policy import Policy, policy_of
@@ -144,7 +144,7 @@ def drawn(name: str, spend_nano: int) -> dict[str, list[float]]:
 
 def published(kind: Kind, cells: ReleasedCells) -> object:
     """Return a measurement as its release has it."""
-    return kind.parts(cells) if isinstance(kind, HiddenMean) else kind.publish(cells)
+    return kind.measured(cells)
 
 
 @pytest.mark.parametrize("name", KINDS)

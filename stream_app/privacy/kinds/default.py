@@ -1,0 +1,133 @@
+"""What a kind does unless it says otherwise, and how one part of a value may move."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from math import sqrt
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stream_app.privacy.values import ReleasedCells
+
+Published: TypeAlias = float | int | bool | str | dict[str, float] | dict[str, int] | list[int]
+"""The form of a value in a release."""
+Count: TypeAlias = int | Mapping[str, int] | None
+"""The public count in a release: the number of items or units, or of units by bin; None if the release has none."""
+Columns = NDArray[np.float64]
+
+
+class Model(NamedTuple):
+    """How one part of a value may move: the drifts q of its models, its start, and its declared range."""
+
+    drifts: tuple[float, ...]  # variance per step, ascending
+    bounds: tuple[float, float] | None
+    """The true values' range; if None, any value is possible, and nothing is known before the first measurement."""
+
+    @property
+    def prior(self) -> tuple[float, float] | None:
+        """Mean and variance of a value before any measurement."""
+        if self.bounds is None:
+            return None
+        low, high = self.bounds
+        return (low + high) / 2, (high - low) ** 2 / 12
+
+    def moves(self, drift: float, gaps: Sequence[float]) -> list[tuple[float, float]]:
+        """Return, for each gap, the factor applied to the distance from the middle and the variance added."""
+        prior = self.prior
+        if prior is None:
+            return [(1.0, drift * gap) for gap in gaps]
+        kept = max(0.0, 1 - drift / prior[1])  # variance kept per step
+        return [(sqrt(kept**gap), prior[1] * (1 - kept**gap)) for gap in gaps]
+
+
+class AnyKind:
+    """Base of all kinds."""
+
+    __slots__ = ()
+    excess: ClassVar[str] = ""
+    """How a message says that a noise ``{scale}`` exceeds a range of width ``{span}``; empty without a range."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of a raw value's parts; none if a value is a single JSON string, number or boolean."""
+        return ()
+
+    @property
+    def span(self) -> float | None:
+        """Return the width of the range in the unit of `expected_error`, or None if the kind has no range."""
+        return None
+
+    @abstractmethod
+    def scale(self, spend_nano: int) -> float | dict[str, float]:
+        """Return the noise scale for a spend, in the unit of the value."""
+
+    @abstractmethod
+    def publish(self, cells: ReleasedCells) -> Published:
+        """Return the value of released cells in a release."""
+
+    @abstractmethod
+    def read(self, published: object, count: object = None) -> ReleasedCells:
+        """Return the cells of a release's measurement, whose public count is ``count``."""
+
+    def count(self, _cells: ReleasedCells) -> Count:
+        """Return the count that a release of these cells contains: none."""
+        return None
+
+    def accepts(self, count: Count) -> bool:
+        """Return whether a release of this kind may have a count, or, for None, may be read without it."""
+        return not isinstance(count, Mapping)
+
+    def stated(self, spend_nano: int, _count: Count) -> float | dict[str, float]:
+        """Return the noise scale that a release with this spend and count states."""
+        return self.scale(spend_nano)
+
+    def measured(self, cells: ReleasedCells) -> Published:
+        """Return the measurement of noisy cells in a release."""
+        return self.publish(cells)
+
+    def read_value(self, value: object, count: object = None) -> ReleasedCells:
+        """Return the cells of a release's value, which is an estimate."""
+        return self.read(value, count)
+
+    def released(self, found: Mapping[str, Any]) -> tuple[ReleasedCells, ReleasedCells]:
+        """Return the noisy value and the estimate from the JSON of a published (perturbed) release."""
+        # Keep the published estimate: today's filter may differ from the one that computed it.
+        count = found.get("count")
+        return self.read(found["measurement"], count), self.read_value(found["value"], count)
+
+    def expected_scale(self, spend_nano: int, _units: int) -> float:
+        """Return the noise scale to expect of a release, for a statistic of units over ``units`` units."""
+        scale = self.scale(spend_nano)
+        assert not isinstance(scale, dict), "a kind with several scales says which one to expect"
+        return scale
+
+    def distances(self, differences: Columns) -> Columns:
+        """Return the distance of neighbours for each row of differences between cells."""
+        found: Columns = np.sum(np.abs(differences), axis=1)
+        return found
+
+    @property
+    def models(self) -> dict[str, Model]:
+        """Return the smoothing model of each part, in the measurement's unit; empty if there are no such models."""
+        return {}
+
+
+class ItemKind(AnyKind):
+    """Base of the kinds of a single reading or contribution."""
+
+    __slots__ = ()
+
+    @property
+    def adjacent(self) -> tuple[Any, Any] | None:
+        """Return two raw values with adjacent cells, or None if no two values are closer than any others."""
+        return None
+
+    @property
+    def item(self) -> Self:
+        """Return the kind itself: a statistic's ``item`` is the kind of what it covers."""
+        return self
+
+    def is_outside(self, _value: object) -> bool:
+        """Return False: there is no range."""
+        return False
