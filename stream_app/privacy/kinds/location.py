@@ -212,13 +212,9 @@ class Location(ItemKind):
     @property
     def models(self) -> dict[str, Model]:
         """Return the smoothing models of latitude and longitude, in degrees."""
-        found = {}
-        for name, axis, ends in zip(
-            self.columns, (self.latitude, self.longitude), (self.north, self.east), strict=True
-        ):
-            degrees_per_metre = float(self.plane.cells_per_unit / axis.cells_per_unit)
-            found[name] = Model(tuple([drift * degrees_per_metre**2 for drift in self._drifts]), ends)
-        return found
+        lengths = [float(self.plane.cells_per_unit / axis.cells_per_unit) for axis in (self.latitude, self.longitude)]
+        drifts = [tuple([drift * degrees**2 for drift in self._drifts]) for degrees in lengths]
+        return dict(zip(self.columns, map(Model, drifts, (self.north, self.east)), strict=True))
 
     @property
     def identity(self) -> tuple[str, ...]:
