@@ -13,10 +13,10 @@ NO_LOCKS = "keep it on a file system that supports locks"
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Yield a path to write to, beside a file and with its suffix; its content replaces the file at the end.
+    """Yield a path next to a file and with its suffix; what is written there replaces the file at the end.
 
-    After an error or Ctrl-C, none of the new content remains, and the file is unchanged. A crash of the machine leaves
-    the old file or the new one. The new file has the permissions of the old one, and a link is followed. Raises
+    After an error or Ctrl-C, none of the new content remains, and the file is unchanged. If the machine crashes, either
+    the old or the new file remains. The new file has the permissions of the old one, and a link is followed. Raises
     `OSError`. A path that is not a regular file, such as a pipe, is written directly.
     """
     place = Path(os.path.realpath(path))  # accepts links in a circle: there is no file then
@@ -74,7 +74,7 @@ def unwritten(error: OSError) -> str:
 
 
 def unusable(error: OSError) -> str:
-    """Return why a file or a folder cannot be used, if it is unknown whether it was read or written."""
+    """Return why a file or folder cannot be used, if it is unknown whether reading or writing failed."""
     if isinstance(error, PermissionError):
         return "you do not have permission to use it"
     return UNREAD.get(type(error), f"it cannot be used: {_reason(error)}")

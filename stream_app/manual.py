@@ -1,6 +1,7 @@
-"""How messages name a page of the docs: as a file of the installation, which needs no server and no network.
+"""How messages refer to a page of the docs: by the path of an installed file, which needs no server or network.
 
-The installed pages describe the installed version, and nobody else can put a page there for an operator in a hurry.
+The installed pages describe the installed version, and nobody else can plant a page there for a hurried operator to
+find.
 """
 
 

@@ -94,7 +94,7 @@ Location = tuple[int | str, ...]  # location of a pydantic error
 def fault(error: Mapping[str, Any], members: Callable[[Location], Iterable[str]], noun: str = "member") -> str:
     """Return what is wrong with a member, given an error from pydantic.
 
-    ``members`` returns the members of the object at a location; ``noun`` is the word for them.
+    ``members`` returns the members of the object at a location; ``noun`` is the word for these members.
     """
     kind, context = error["type"], error.get("ctx") or {}
     if kind == "missing":

@@ -1,4 +1,4 @@
-"""Processes beside this one: workers that never outlive a killed parent, and another program."""
+"""Manages other processes: workers that never outlive a killed parent, and other programs."""
 
 import contextlib
 import os
@@ -149,7 +149,7 @@ def _read(pipe: IO[bytes]) -> bytes:
 
 
 def serve() -> None:
-    """Run as a process of `pooled`: call the functions from standard input until it ends."""
+    """Run as a process of `pooled`: call the functions from standard input until the input ends."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # prints are not answers
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
@@ -223,9 +223,9 @@ def pooled(number: int, prepare: Callable[..., None], given: tuple[Any, ...]) ->
 def running(
     words: tuple[str, ...], log: Path, environment: Mapping[str, str] | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a command of this program in its own process, with its output in a file; stop it at the end.
+    """Run a command of this program in its own process, writing its output to a file; stop the process at the end.
 
-    ``environment`` is the environment of the process; None means the same as here.
+    ``environment`` is the environment of the process; None means this process's environment.
     """
     command = [sys.executable, "-m", "stream_app", *words]
     with log.open("wb") as logged, subprocess.Popen(command, stdout=logged, stderr=logged, env=environment) as process:

@@ -20,7 +20,7 @@ from stream_app.loss.temporal import TemporalLoss, checked
 class CompositionLaw(NamedTuple):
     """A composition rule: a "bound" holds for any two inputs that `domain` allows; an "estimate" may not hold.
 
-    The kind defines which values at a step are neighbours: any two values of a range and any two categories, but only
+    The kind defines which values at a step are neighbours: any two values in a range and any two categories, but only
     positions within the radius or numbers within the sensitivity. Everything that `domain` does not allow to change is
     the same in both inputs.
     """
@@ -49,8 +49,8 @@ OVER_SERIES: Final[Mapping[str, CompositionLaw]] = {
 }
 """Rules for whole series: each series counts its landmarks and its worst other step in every policy version.
 
-A value that is constant over all steps changes at all of them. None of these rules is a bound for such a value;
-`sequential-steps` is.
+A value that is constant over all steps changes at all of them. None of these rules gives a bound for such a value, but
+`sequential-steps` does.
 """
 
 OVER_STEPS: Final[Mapping[str, CompositionLaw]] = {
@@ -93,7 +93,7 @@ def sequential(epsilons: Sequence[float]) -> float:
 def parallel_series(losses: Mapping[str, float]) -> tuple[str | None, float]:
     """Return the largest loss and its series.
 
-    It is a bound if only one series changes (McSherry 2009, theorem 4).
+    The loss is a bound if only one series changes (McSherry 2009, theorem 4).
     """
     checked(tuple(losses.values()))
     return _largest(losses)
@@ -102,7 +102,7 @@ def parallel_series(losses: Mapping[str, float]) -> tuple[str | None, float]:
 def parallel_members(losses: Mapping[str, float], member_of: Mapping[str, str]) -> tuple[str | None, float]:
     """Return the person with the largest sum over their series, and the sum.
 
-    It is a bound if only the series of one person change (McSherry, theorems 3, 4).
+    The sum is a bound if only the series of one person change (McSherry, theorems 3, 4).
     """
     checked(tuple(losses.values()))
     sums: dict[str, list[float]] = {}
@@ -118,7 +118,7 @@ def parallel_members(losses: Mapping[str, float], member_of: Mapping[str, str]) 
 def discounted_exponentially(epsilons: Sequence[float], rate: float) -> float:
     """Return the sum of ``exp(-rate age) epsilon``, an estimate (Farokhi 2020).
 
-    The age is the number of timestamps by which an epsilon precedes the last one.
+    An epsilon's age is the number of timestamps by which it precedes the last epsilon.
     """
     checked(epsilons)
     _check_rate(rate)
@@ -128,7 +128,7 @@ def discounted_exponentially(epsilons: Sequence[float], rate: float) -> float:
 def discounted_hyperbolically(epsilons: Sequence[float], rate: float) -> float:
     """Return the sum of ``epsilon / (1 + rate age)``, an estimate (Farokhi 2020).
 
-    The age is the number of timestamps by which an epsilon precedes the last one.
+    An epsilon's age is the number of timestamps by which it precedes the last epsilon.
     """
     checked(epsilons)
     _check_rate(rate)
@@ -138,9 +138,9 @@ def discounted_hyperbolically(epsilons: Sequence[float], rate: float) -> float:
 def correlated(loss: TemporalLoss, epsilons: Sequence[float], last: int, count: int) -> float:
     """Return the joint loss of ``count`` consecutive timestamps up to ``last`` (Cao et al. 2018, theorem 4).
 
-    It is a bound for a Markov adversary. For one timestamp it is the temporal loss; for two, the backward loss of the
-    first plus the forward loss of the last; for more, the epsilons between those two are also added. ``loss`` is the
-    temporal loss of ``epsilons``.
+    The result is a bound for a Markov adversary. For one timestamp it is the temporal loss; for two, the backward loss
+    of the first plus the forward loss of the last; for more, the epsilons between those two are also added. ``loss`` is
+    the temporal loss of ``epsilons``.
     """
     first = last - count + 1
     if len(loss.total) != len(epsilons):
@@ -155,7 +155,7 @@ def correlated(loss: TemporalLoss, epsilons: Sequence[float], last: int, count: 
 
 
 def _largest(losses: Mapping[str, float]) -> tuple[str | None, float]:
-    """Return the name with the largest loss (the first if several tie) and that loss, or None and 0 without losses."""
+    """Return the name with the largest loss (the first in a tie) and that loss, or None and 0 if there are none."""
     name = max(sorted(losses), key=losses.__getitem__, default=None)
     return name, 0.0 if name is None else losses[name]
 
@@ -166,7 +166,7 @@ def _check_rate(rate: float) -> None:
 
 
 class Composition(NamedTuple):
-    """One composition: over all series, or over the steps of one series (`series`)."""
+    """A composition over all series, or over the steps of one series (named by `series`)."""
 
     name: str
     series: str | None

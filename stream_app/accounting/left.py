@@ -4,9 +4,9 @@ The loss of a series over a period is the epsilon spent on landmarks plus the la
 losses of periods add up. Aborted entries count like the others, because anyone who reads uncommitted records has seen
 them, and a worker is bound by them. Two things would break the sum, and the new workers must refuse both: processing a
 step again, and registering a landmark for a step that the old ledger processed. So each series first gets a *fence*: a
-version that withholds a single step of one millisecond, at the end of the last processed step. It costs nothing. The
-version before the fence sets the total that all later versions may use; nothing is processed under it. Each version is
-harmless even if no other version is accepted.
+version that withholds a single step of one millisecond, at the end of the last processed step. The fence costs nothing.
+The version before the fence sets the total that all later versions may use; nothing is processed under it. Each version
+is harmless even if no other version is accepted.
 """
 
 from collections.abc import Iterator
@@ -30,14 +30,14 @@ class _None(Exception):  # noqa: N818 - a branch, no error
 
 
 class _ByHand(_None):
-    """A series that may get records, although they cannot be derived here."""
+    """A series that may get records, although those records cannot be derived here."""
 
 
 class Remains:
     """Computes the remaining budgets from the lines of a ledger in log order.
 
     The lines include committed, aborted and copied entries. ``lifetime_nano`` is the total that a series may ever use;
-    None stands for the first epsilon of the series.
+    None stands for the series' first epsilon.
     """
 
     def __init__(self, lifetime_nano: int | None) -> None:
@@ -223,7 +223,7 @@ class _SeriesSums:
         return [bound for bound in self._rules.get("renew") or [] if bound > decided_ms]
 
     def _refill(self, left: int, begin: int) -> None:
-        """Raise `_ByHand` if a series with no budget left can continue after its next bound or in its windows."""
+        """Raise `_ByHand` if a series without remaining budget can continue after its next bound or in its windows."""
         if left > 0 and self._bounds:
             raise _ByHand(f"its budget is exhausted until {self._bounds[0]}, when it is renewed")
         spare = self._budget - self._landmarks

@@ -1,4 +1,4 @@
-"""Records that let a series or a person start over in other topics, and why each may be refused.
+"""Records that let a series or a person start over in other topics, and the reasons why each may be refused.
 
 A worker rejects records one by one. If it rejected one record of a series, the series would start over with only the
 other records. So `faults` first processes all records in memory, as a worker would.
@@ -30,7 +30,7 @@ OF_STATISTICS: Final = frozenset({"statistic", "from", "to", "edges", "by", "tra
 
 
 def renewed(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Return whether ``after`` renews ``before``: they are equal except for landmarks and bounds that have passed."""
+    """Return whether ``after`` renews ``before``: whether they are equal except for passed landmarks and bounds."""
     old, new = before.get("renew") or [], after.get("renew") or []
     return len(new) < len(old) and new == old[len(old) - len(new) :] and _lasting(before) == _lasting(after)
 
@@ -41,7 +41,7 @@ def _lasting(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def united(spans: list[Any], protection: Mapping[str, Any], begin_ms: int) -> list[Any]:
-    """Return the landmarks from ``begin_ms`` onward in a record's shortest form, with each step listed once.
+    """Return the landmarks from ``begin_ms`` onward in the shortest form for a record, listing each step once.
 
     Under a protection with units, the landmarks are units.
     """
@@ -53,7 +53,7 @@ def united(spans: list[Any], protection: Mapping[str, Any], begin_ms: int) -> li
 
 
 def adoptable(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters, omitting a substitute that hides nothing: a policy that has one is not adopted."""
+    """Return the parameters without a substitute that hides nothing; a policy with such a substitute is not adopted."""
     value = parameters["value"]
     if "invalid" in value:
         try:
@@ -80,8 +80,8 @@ class RemainingBudget(NamedTuple):
     together_nano: int
     """The possible loss between histories that differ both before and after the move, as each policy allows.
 
-    At levels ``event`` and ``w-event`` it can exceed the lifetime and a person's limit. Those limits apply to histories
-    that differ in one event or window across both sides.
+    At levels ``event`` and ``w-event`` this loss can exceed the lifetime and a person's limit. Those limits apply to
+    histories that differ in one event or window across both sides.
     """
 
     def __str__(self) -> str:
@@ -116,7 +116,7 @@ def caps_left(
     """Yield each person's new limit: the unreserved part of the old one plus the new reservations.
 
     ``caps`` are the limits by chain, ``claims`` the reservations by series, and ``series`` the remaining budgets of all
-    series. The first record of a series is a policy. Its epsilon is what the series reserves if no lifetime is
+    series. The first record of a series is a policy. The policy's epsilon is what the series reserves if no lifetime is
     configured.
     """
     rest, before = dict(caps), dict.fromkeys(caps, 0)
@@ -159,7 +159,7 @@ _SECRET = bytes(32)  # replaces the new key: no noise is drawn
 def faults(found: Iterable[RemainingBudget], limits: Limits, now_ms: int) -> Iterator[str]:
     """For each series, yield a message about the first record that would not be accepted as intended.
 
-    The message gives the reason and the remedy. ``limits`` are those of the receiving workers, and ``now_ms`` is when
+    The message gives the reason and the remedy. ``limits`` are the receiving workers' limits, and ``now_ms`` is when
     the broker would append the records.
     """
     context, collection = Context(KeyRing("", 0, _SECRET), limits=limits), Collection(_SECRET)

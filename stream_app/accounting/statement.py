@@ -1,4 +1,4 @@
-"""Results that go beyond the audit: as text, as members of the JSON report, and as sections of the page."""
+"""Results that go beyond the audit: text, members of the JSON report, and sections of the page."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Statement(NamedTuple):
-    """Compositions and losses under correlation, each list in the order of the requests."""
+    """Compositions and losses under correlation, each listed in the order of the requests."""
 
     correlated_losses: Sequence[CorrelatedLoss]
     composed: Sequence[Composition]
@@ -73,7 +73,7 @@ DRAWN: Final = 4  # series with their own plots; all others appear only in the t
 
 
 def sections_of(statement: Statement) -> list[Section]:
-    """Return the requested sections; raises `PlotError` without matplotlib."""
+    """Return the requested sections; raises `PlotError` if matplotlib is missing."""
     sections = []
     if statement.correlated_losses:
         sections.append(_losses_section(statement))

@@ -10,7 +10,7 @@ from stream_app.loss.landmark import landmark_losses
 from stream_app.loss.temporal import Adversary, TemporalLoss
 
 MOST_STEPS: Final = 200_000
-"""Maximum number of steps from the first release to the last; a longer series is omitted, with the reason."""
+"""Maximum number of steps from the first release to the last; longer series are omitted, with a reason given."""
 
 
 class SpentSteps(NamedTuple):

@@ -48,7 +48,7 @@ def _log_beyond(found: Sequence[tuple[float, float, Number]]) -> float:
 
 
 def _log_probability(found: Sequence[tuple[float, float, Number]]) -> float:
-    """Return the log of the largest probability that no measurement falls outside the interval they span."""
+    """Return the log of the largest probability that all measurements fall within the interval they span."""
     least, most = min(found)[0], max(found)[0]
     total = 0.0
     for _, scale, kind in found:

@@ -4,9 +4,9 @@ Only measurements are averaged: estimates are biased, and repeated values are no
 the true values, each clamped to its policy's range, at the steps that were perturbed. Releases cannot show how well
 these steps represent the others.
 
-Statistics of units give profiles by local time, shares of bins, and comparisons of two spans. Each figure is a total
-over all units of several steps, divided by their number. Its noise is the sum of independent discrete Laplace draws on
-one grid, so its interval is exact (`privacy/noise/law.py`).
+Unit statistics give profiles by local time, shares of bins, and comparisons of two spans. Each figure is a total over
+all units of several steps, divided by the number of units. Its noise is the sum of independent discrete Laplace draws
+on one grid, so its interval is exact (`privacy/noise/law.py`).
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ Key = TypeVar("Key", bound=Hashable)
 class Figure(NamedTuple):
     """An estimate, the standard deviation of its noise, its 95 % interval, and its number of measurements.
 
-    ``units`` is the number of units that weight means and shares of units, or 0 if all steps count the same.
+    ``units`` is the number of units by which means and shares of units are weighted, or 0 if all steps count the same.
     """
 
     estimate: float
@@ -44,11 +44,11 @@ class MeasuredRelease(NamedTuple):
 
 
 def means(measured: Iterable[MeasuredRelease], by: Callable[[Release], Key]) -> dict[Key, dict[str, Figure]]:
-    """Return the means by part of each group with measurements, in the order in which groups first appear.
+    """Return the means by part for each group that has measurements, in the order in which groups first appear.
 
     The part of a single number is ""; the parts of a category are its shares. For a mean over a hidden number of
-    contributors, the sums and the numbers are added up first, and then the total of the sums is divided by that of the
-    numbers. The result is under "", and the means of the sums and numbers are under "sum" and "count".
+    contributors, the sums and the numbers are added up first, and then the total of the sums is divided by the total of
+    the numbers. The result is under "", and the means of the sums and numbers are under "sum" and "count".
     """
     groups: dict[Key, list[MeasuredRelease]] = {}
     for found in measured:
@@ -58,7 +58,7 @@ def means(measured: Iterable[MeasuredRelease], by: Callable[[Release], Key]) -> 
 
 
 def mean(measured: Iterable[MeasuredRelease]) -> dict[str, Figure]:
-    """Return the means of all measurements by part, as in `means`; the result is empty without measurements."""
+    """Return the means of all measurements by part, as in `means`; the result is empty if there are no measurements."""
     return means(measured, lambda _: None).get(None, {})
 
 
@@ -93,8 +93,8 @@ def _interval(
 def _wilson(hits: int, steps: int) -> tuple[float, float]:
     """Return the 95 % interval of the mean chance of independent hits (Wilson 1927).
 
-    It is corrected for continuity: Newcombe (1998), method 4. If the chances differ, the hits vary less than with a
-    single chance (Hoeffding 1956), so the interval holds for them too.
+    The interval is corrected for continuity: Newcombe (1998), method 4. If the chances differ, the hits vary less than
+    with a single chance (Hoeffding 1956), so the interval holds for differing chances too.
     """
     z, share = NORMAL, hits / steps
     low = 2 * hits + z * z - 1 - z * sqrt(max(0.0, z * z - 2 - 1 / steps + 4 * share * (steps - hits + 1)))
@@ -106,8 +106,8 @@ def _wilson(hits: int, steps: int) -> tuple[float, float]:
 def _bounded(variance: float, spreads: Sequence[float]) -> float:
     """Return a distance from 0 that covers at least 95 of 100 sums of bounded noise with these spreads.
 
-    It is the smaller of Hoeffding's bound (1963, theorem 2) and Bernstein's. Each side gets half of the remaining
-    chance.
+    The distance is the smaller of Hoeffding's bound (1963, theorem 2) and Bernstein's. Each side gets half of the
+    remaining chance.
     """
     doubt = log(2 / (1 - CONFIDENCE))
     third = max(spreads) * doubt / 3
@@ -125,7 +125,7 @@ def _figures(group: list[MeasuredRelease]) -> dict[str, Figure]:
 
 
 def _reach(noises: list[Noise]) -> float:
-    """Return a distance from 0 that covers 95 of 100 means of noise, even after adding it to other noise.
+    """Return a distance from 0 that covers 95 of 100 means of noise, even if this noise is added to other noise.
 
     The noise may be added with any factor.
     """
@@ -134,7 +134,7 @@ def _reach(noises: list[Noise]) -> float:
 
 
 def _centre(group: list[MeasuredRelease]) -> float | None:
-    """Return the constant subtracted from the items of means over hidden numbers.
+    """Return the constant that is subtracted from items in means over hidden numbers.
 
     Return None if the group has another kind or several kinds.
     """
@@ -252,7 +252,7 @@ def of_one_unit(release: Release, quantities: Mapping[str, Quantity]) -> dict[st
 
 
 def together(quantities: Mapping[str, Quantity], parts: Sequence[str]) -> Quantity:
-    """Return the sum of some parts of one release; they have independent noise and the same weight."""
+    """Return the sum of some parts of one release; the parts have independent noise and the same weight."""
     chosen = [quantities[name] for name in parts]
     if len(chosen) == 1:
         return chosen[0]

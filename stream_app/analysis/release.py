@@ -23,7 +23,7 @@ class Quantity(NamedTuple):
 
 DECISIONS: Final = frozenset({"perturbed", "approximated", "withheld"})
 WEIGHED: Final = frozenset({"mean", "share"})
-"""Statistics that a mean over steps counts once per unit of a step; it counts a sum or a histogram once."""
+"""Statistics that a mean over steps counts once per unit of a step; sums and histograms are counted once."""
 CATEGORY: Final = "category"  # the part of a category or a choice, if it needs a name
 
 
@@ -37,7 +37,7 @@ class UnsoundError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release as in its record, with anything else known about its step; unknown fields are None.
+    """A release as its record states it, with anything else known about its step; unknown fields are None.
 
     Times are integers in milliseconds, UTC.
     """
@@ -117,9 +117,10 @@ class Release:
         """Return the numbers of the measurement with their noise, by part; a single number's part is "".
 
         Each category gets an unbiased share, whose true value is 0 or 1; positions are in degrees. The noise comes from
-        the policy, or else from the release. The result is empty for a choice, and if neither gives the noise; a
-        category needs the policy. For counters that start with noise, the policy alone is not enough: the announced
-        looks must be known. Raises `ValueError` if the measurement's kind differs from that of the policy's values.
+        the policy, or else from the release. The result is empty for a choice, and also if neither the policy nor the
+        release gives the noise. A category needs the policy. For counters that start with noise, the policy alone is
+        not enough: the announced looks must be known. Raises `ValueError` if the measurement's kind differs from that
+        of the policy's values.
         """
         if self.measurement is None:
             return {}
@@ -159,7 +160,7 @@ def _is_count(found: object) -> bool:
 
 
 def _are_bins(found: object) -> bool:
-    """Return whether these are numbers of units by bin; a bin without a unit is not released."""
+    """Return whether ``found`` holds numbers of units by bin; bins without units are not released."""
     return isinstance(found, Mapping) and all(_is_count(number) and number > 0 for number in found.values())
 
 

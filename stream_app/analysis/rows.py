@@ -1,4 +1,4 @@
-"""Releases as rows of a frame of any library: one row per release, one column per part of its value.
+"""Releases as rows of a data frame of any library: one row per release, one column per part of the value.
 
 The columns of a number are ``value``, ``measurement`` and so on. For counts, vectors and positions, column names
 include the part, as in ``value_walk``. For a category or a choice, the column is ``value_category``, a text. Each

@@ -45,8 +45,8 @@ class SmoothedCourse(NamedTuple):
 def smooth(releases: Sequence[Release], policy: Policy) -> list[dict[str, SmoothedValue]]:
     """Return the smoothed value of each release, by the parts of measurements, or {} if nothing is known.
 
-    Releases without a measurement have one too. All releases belong to one series, are sorted by time, and have
-    policies of one kind and step. A category's parts are its categories.
+    Releases without a measurement get a smoothed value too. All releases belong to one series, are sorted by time, and
+    have policies of one kind and step. A category's parts are its categories.
     """
     quantities = [release.quantities(policy) for release in releases]
     if isinstance(policy.kind, Category):
@@ -65,7 +65,7 @@ def takes_smoothing(kind: Kind) -> bool:
 
 
 def smoothed(measured: Sequence[Quantity | None], gaps: Sequence[float], model: Model) -> list[SmoothedValue]:
-    """Return the smoothed course of one part, or an empty one if there is neither a prior nor a measurement.
+    """Return the smoothed course of one part, or an empty list if there is neither a prior nor a measurement.
 
     ``gaps`` are the numbers of steps from each processed step to the next. The models are averaged by their evidence,
     so the band also covers the uncertainty about the drift.
@@ -93,8 +93,8 @@ def smoothed(measured: Sequence[Quantity | None], gaps: Sequence[float], model: 
 def _half(deviation: float, noise: Noise) -> float:
     """Return the half width of a band of whole numbers, whose noise has heavier tails than normal noise.
 
-    The share of the step's own noise in the error's variance is the weight of its measurement. The noise adds its own
-    relative fourth cumulant, times the square of that weight, to that of the error.
+    The share of the step's own noise in the error's variance is the weight of its measurement. The noise's relative
+    fourth cumulant, times the square of that weight, is added to the error's.
     """
     share = min(1.0, deviation**2 / noise.variance)
     return half_width(deviation**2, noise.fourth * share**4) + noise.grid / 2

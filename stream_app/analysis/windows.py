@@ -1,4 +1,4 @@
-"""Time windows for means, and which steps are landmarks under the public policy."""
+"""Time windows for means, and a check of which steps are landmarks under the public policy."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
@@ -41,7 +41,7 @@ def window(length_ms: int, first_ms: int) -> Callable[[Release], int]:
 def is_landmark(release: Release, policy: Policy) -> bool | None:
     """Return whether a release belongs to a landmark of its policy, or None if that is not public.
 
-    At level `user`, each step is a landmark. Landmarks that have yet to get their dummies are secret; the ledger's
+    At level `user`, each step is a landmark. Landmarks whose dummies are yet to be drawn are secret; the ledger's
     policy has the landmarks in force.
     """
     protection = policy.protection

@@ -25,7 +25,7 @@ from stream_app.privacy.kinds import Kind
 from stream_app.words.amount import quoted
 
 By = str | timedelta | Sequence[str | timedelta]
-"""``"series"``, ``"hour"``, ``"weekday"``, ``"day"``, ``"landmark"``, ``"policy"``, a length of time, or several."""
+"""``"series"``, ``"hour"``, ``"weekday"``, ``"day"``, ``"landmark"``, ``"policy"``, a duration, or several."""
 
 
 def mean(
@@ -43,22 +43,22 @@ def mean(
 
     Estimates and repeats are not used, because they are not independent measurements. Each mean estimates the mean of
     the true values at the measured steps, with each value clamped to the policy's range. ``zone`` is the time zone of
-    hours and days. A vector, counts and categories have one row per part.
+    hours and days. Vectors, counts and categories have one row per part.
 
-    Statistics of units (``unit=``) have exact intervals, and a mean or a share is weighted by its ``units``: the mean
-    of daily means over a week is the mean of that week's units, excluding those of landmarks.
+    Statistics of units (``unit=``) have exact intervals. A mean or a share is weighted by its ``units``: the mean of
+    daily means over a week is the mean of that week's units, excluding landmark units.
 
     Every group is split by the column ``landmark``, because landmarks often have far more noise than other steps.
     ``landmarks="together"`` computes a single mean over landmarks and other steps; if a group has both, the table's
     ``note`` says so.
 
-    Releases from `release`, or from `read_releases` with their ledger, include their noise and their landmarks. So do
-    their frames, except for categories and for means over hidden numbers, which need ``policy``. Other frames need
-    ``policy`` too.
+    Releases from `release`, or from `read_releases` with their ledger, include the noise and the landmarks. So do the
+    frames of these releases, except for categories and for means over hidden numbers, which need ``policy``. Other
+    frames need ``policy`` too.
 
     Raises:
-        Error: for a frame without measurements, for a measurement with unknown noise or of an unknown kind of step
-            (landmark or not), for an invalid grouping, and for a grouping by hour or weekday of statistics that have
+        Error: for a frame without measurements, for a measurement whose noise or kind of step (landmark or
+            not) is unknown, for an invalid grouping, and for grouping by hour or weekday if statistics have
             their own ``by``: use `profile` for those.
     """
     measured = measured_of(frame, policy)
@@ -203,5 +203,5 @@ def cells_of(name: str, figure: Figure) -> dict[str, Any]:
 
 
 def library(frame: object) -> Any:
-    """Return the library of the input."""
+    """Return the input's library."""
     return library_of(frame.releases if isinstance(frame, Released) else frame)

@@ -51,7 +51,7 @@ def told() -> Iterator[None]:
 _PYTHONS: Final = frozenset({str, bool, int, float, dict, list, type(None)})
 LEAST_INTEGER: Final = -(2**63)
 END_OF_INTEGERS: Final = 2**64
-"""The exclusive upper bound of the integers that JSON readers keep exact; the lowest is `LEAST_INTEGER`.
+"""The exclusive upper bound of the integers that JSON readers keep exact; the smallest one is `LEAST_INTEGER`.
 
 Readers turn all other integers into doubles.
 """
@@ -87,7 +87,7 @@ def is_text(value: str) -> bool:
 
 
 def in_json(number: int) -> int | float:
-    """Return a whole number as JSON readers read it: as a double if large, and as infinity if too large for that."""
+    """Return a whole number as JSON readers read it: a double if it is large, or infinity if too large for a double."""
     is_whole = LEAST_INTEGER <= number < END_OF_INTEGERS
     return number if is_whole else float(number) if abs(number) < _DOUBLES else inf
 

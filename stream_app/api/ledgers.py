@@ -40,7 +40,7 @@ class Audited(Page):
         return self._report.findings
 
     def document(self) -> dict[str, Any]:
-        """Return the document of `audit --json`."""
+        """Return the document that `audit --json` prints."""
         return self._report.document()
 
     def __bool__(self) -> bool:
@@ -53,20 +53,20 @@ class Audited(Page):
         return f"<Audited: {self._report.verdict}>"
 
     def html(self) -> Html:
-        """Return the verdict, a summary of what was read, and the first findings as HTML."""
+        """Return, as HTML, the verdict, a summary of what was read, and the first findings."""
         cells = [[finding.code, finding.series, finding.sequence, finding.message] for finding in self.findings]
         found = table("Findings", ("code", "series", "sequence", "message"), cells) if cells else Html("")
         return Html(paragraph(self._report.verdict, "\n".join(self._report.summary())) + found)
 
 
 class Stands(Page):
-    """The budget of a series, or of all series of a person: guaranteed, used, reserved and remaining."""
+    """The guaranteed, used, reserved and remaining budget of a series, or of all of a person's series."""
 
     def __init__(self, found: Standing) -> None:
         self._found: Final = found
 
     def document(self) -> dict[str, Any]:
-        """Return the document of `standing --json`; amounts are in nano-epsilon."""
+        """Return the document that `standing --json` prints; amounts are in nano-epsilon."""
         return self._found.document()
 
     @property
@@ -111,9 +111,9 @@ def audit(
 
     The arithmetic is repeated by code that shares nothing with the code that made the decisions. ``lifetime`` is the
     epsilon that bounds all versions of a series together, if it is not in the ledger. ``heads`` is a file of signed
-    heads, as `read heads` prints them: they show that nothing before them was cut off or rewritten. ``public_keys`` are
-    the files of the keys trusted to sign them; the keys must not come from the same place as the heads. The heads must
-    include all heads in ``witness``, a file that was kept elsewhere.
+    heads, as `read heads` prints them: these heads show that nothing before them was cut off or rewritten.
+    ``public_keys`` are the files with the keys trusted to sign heads; the keys must not come from the same place as the
+    heads. The heads must include all heads in ``witness``, a file that was kept elsewhere.
 
     Raises:
         Error: for an unreadable ledger, unreadable keys or heads, and for heads without keys.
@@ -161,7 +161,7 @@ def _lifetime(epsilon: float | None) -> int | None:
 def standing(ledger: str | Path | Released, name: str, *, lifetime: float | None = None, separator: str = "") -> Stands:
     """Return the budget report of the series or person with this name, from the ledger alone.
 
-    ``separator`` is the configured `member_separator`; it is needed if no limit in the ledger shows it.
+    ``separator`` is the configured `member_separator`, which is needed if no limit in the ledger shows it.
 
     Raises:
         Error: for a name that is not in the ledger, and for anything unreadable.

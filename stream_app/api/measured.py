@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def measured_of(frame: Frame | Released, policy: Policy | None) -> list[MeasuredRelease]:
-    """Return the releases of a frame with their known policies; raise `Error` for impossible releases."""
+    """Return a frame's releases with their known policies; raise `Error` for impossible releases."""
     given = None if policy is None else compiled(policy)
     found = frame.releases if isinstance(frame, Released) else frame
     if isinstance(found, Releases):

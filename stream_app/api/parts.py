@@ -37,7 +37,7 @@ Time = int | str | date
 
 
 class Part:
-    """A part of a policy; ``NAMED`` is the record member that identifies its type, and that member's value."""
+    """A part of a policy; ``NAMED`` is the name and value of the record member that identifies the part's type."""
 
     NAMED: ClassVar[tuple[str, str] | None] = None
 
@@ -72,7 +72,7 @@ def plain(value: Any, member: str) -> Any:
 
 
 def moment_ms(moment: datetime, member: str) -> int:
-    """Return a datetime in milliseconds; raise `Error` for one without a zone, and for NaT."""
+    """Return a datetime in milliseconds; raise `Error` for NaT and for a datetime without a zone."""
     if is_missing(moment):
         raise Error.of(member, "has no time; use a datetime with a zone, or omit it")
     if moment.utcoffset() is None:
@@ -161,7 +161,7 @@ class Vector(Part):
 
 @dataclass(frozen=True, slots=True)
 class Choice(Part):
-    """The item that most contributors chose; needs `Collect`."""
+    """The item that the most contributors chose; needs `Collect`."""
 
     NAMED = "kind", "choice"
     items: Sequence[str]
@@ -268,7 +268,7 @@ class Drawn(Part):
 
 @dataclass(frozen=True, slots=True)
 class Padding(Part):
-    """Dummy landmarks between ``start`` and ``end``: any other step becomes one with some probability."""
+    """Dummy landmarks between ``start`` and ``end``: each other step becomes a dummy with some probability."""
 
     NAMED = "method", "padding"
     probability: float

@@ -34,8 +34,8 @@ from stream_app.words.odds import in_odds
 class Plan(Page):
     """The cost of a policy under each scheme of its level; ``table`` has one row per scheme and side.
 
-    ``within`` says how much each event may spend to stay within the requested bound on temporal loss; it is None
-    without a bound.
+    ``within`` says how much each event may spend so that temporal loss stays within the requested bound; it is None if
+    no bound is requested.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Plan(Page):
         return f"<Plan of {self.policy!r}: {len(self.table)} rows>"
 
     def html(self) -> Html:
-        """Return the policy in words and the table as HTML."""
+        """Return, as HTML, the policy in words and the table."""
         return Html(paragraph(repr(self.policy), "\n".join([str(self.policy), *self._lines()])) + self.table.html())
 
     def _lines(self) -> Iterator[str]:
@@ -81,8 +81,8 @@ class Plan(Page):
 class Verified(Page):
     """The verdict on a policy's noise; true if it is ``holds``.
 
-    It holds if, at a confidence of 1 - 10^-6, a bound of the control exceeds the declared loss, and none of the
-    policy's does. The bounds in the table are those at 95 % confidence.
+    The verdict holds if, at a confidence of 1 - 10^-6, a bound of the control exceeds the declared loss and no bound of
+    the policy does. The bounds in the table are those at 95 % confidence.
     """
 
     def __init__(self, policy: Policy, found: Verdict) -> None:
@@ -141,11 +141,11 @@ def plan(  # noqa: PLR0913 - as `plan` has options, all but one by name
 
     For a policy whose steps contain units (``unit=``), the plan is instead the error of the statistic by unit, window
     and span. ``error`` then finds the epsilon, or the unit, at which a statistic over ``step`` ("day", "week", "30
-    days", a duration; by default the policy's) has that mean error. ``data`` is a frame of raw readings with the
-    columns ``series`` (optional), ``timestamp`` and ``value``. With it, the plan adds the error of a constant baseline
-    to each error, and warns if a unit is shorter than the time for which values stay similar. These results depend on
-    raw values. ``statistic`` ("mean" or "sum"), ``step`` and ``data`` also work for a policy of single numbers, as if
-    each step were a unit.
+    days", a duration; by default the policy's step) has that mean error. ``data`` is a frame of raw readings with the
+    columns ``series`` (optional), ``timestamp`` and ``value``. With ``data``, the plan adds the error of a constant
+    baseline to each error, and warns if a unit is shorter than the time for which values stay similar. These results
+    depend on raw values. ``statistic`` ("mean" or "sum"), ``step`` and ``data`` also work for a policy of single
+    numbers, as if each step were a unit.
 
     ``steps`` is the number of events, ``every_ms`` the time between them, and ``start`` the time of the first; by
     default they follow from the policy. ``correlation`` is a file from the `correlate` command, used to predict

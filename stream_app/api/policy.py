@@ -35,7 +35,7 @@ Landmark = Time | tuple[Time, Time] | Mapping[str, Any]
 
 
 class Others(TypedDict, total=False):
-    """Members allowed in policies of every level."""
+    """Members allowed in policies at every level."""
 
     scheme: Scheme
     series: str
@@ -56,7 +56,7 @@ class Others(TypedDict, total=False):
 
 
 class Members(Others, total=False):
-    """Members of a policy of level landmark."""
+    """Members of a policy at level landmark."""
 
     epsilon: Required[float]
     value: Required[Kind]
@@ -70,10 +70,10 @@ class Members(Others, total=False):
 class Policy(Page):
     """The guarantee for each series that a glob matches, with the same checks as `landmark-stream check`.
 
-    ``Policy(epsilon=.., value=..)`` has level `landmark`; `event`, `user` and `w_event` create policies of the other
+    ``Policy(epsilon=.., value=..)`` has level `landmark`; `event`, `user` and `w_event` create policies at the other
     levels. ``step`` is the time between two readings, in milliseconds, as a timedelta or as a text such as "5min". You
-    may omit it (it is then 1 ms) only if its length makes no difference: if landmarks are single moments, and at level
-    `event`.
+    may omit ``step`` (it is then 1 ms) only if the step's length makes no difference: if landmarks are single moments,
+    and at level `event`.
 
     With ``unit``, a step contains many readings, and ``statistic`` is what is released about it. For example,
     ``unit="1h", step="1d", statistic="mean"`` publishes daily means and protects any one hour, omitting hours that a
@@ -81,8 +81,8 @@ class Policy(Page):
     divides means and sums by "hour", "weekday" or "hour-of-week" in UTC or in ``local_zone``, using the offsets of the
     20 years from ``local_from`` on. ``within`` determines the value of a unit with several readings, ``window`` is the
     number of consecutive units protected together, and ``offset`` is the time at which steps begin. The scheme is then
-    `Uniform` by default. It has no filter, so each release is the statistic with noise and contains no earlier release.
-    Two policies are equal if their records are equal.
+    `Uniform` by default. This scheme has no filter, so each release is the statistic with noise and contains no earlier
+    release. Two policies are equal if their records are equal.
     """
 
     __slots__ = ("_core", "_record")
@@ -93,7 +93,7 @@ class Policy(Page):
     def __init__(self, **members: Unpack[Members]) -> None: ...
 
     def __init__(self, record: Any = None, folder: Path | None = None, **members: Any) -> None:
-        """Create a policy from the members of a policy of level landmark, or from a policy record.
+        """Create a policy from the members of a policy at level landmark, or from a policy record.
 
         ``folder`` contains the calendar files that the landmarks of a record name. Raises `Error` with every fault.
         """
@@ -165,7 +165,7 @@ class Policy(Page):
 
     @property
     def record(self) -> dict[str, Any]:
-        """The policy record, as in the events topic and policy files; with dummies, it contains the true landmarks."""
+        """The policy record, as in the events topic and policy files; under dummies it has the true landmarks."""
         found: Any = wire.load(self._record)
         return dict(found)
 
@@ -214,7 +214,7 @@ def _checked(found: object) -> Policy:
 
 
 def as_defaults(policies: Policy | Sequence[Policy] | Mapping[str, Policy]) -> tuple[DefaultPolicy, ...]:
-    """Return a run's default policies; the first match applies to a series. Raise `Error` if they are invalid."""
+    """Return a run's default policies; each series uses the first match. Raise `Error` if the policies are invalid."""
     if isinstance(policies, Policy) or not isinstance(policies, Iterable):
         policies = [_checked(policies)]
     if isinstance(policies, Mapping):
@@ -226,7 +226,7 @@ def as_defaults(policies: Policy | Sequence[Policy] | Mapping[str, Policy]) -> t
 
 
 def _listed(landmarks: Any) -> list[Any]:
-    """Return landmarks as a list; raise `Error` for a single landmark, or a pair that may be an interval."""
+    """Return landmarks as a list; raise `Error` for a single landmark, or for a pair that may be an interval."""
     is_list = isinstance(landmarks, Iterable) and not isinstance(landmarks, str | bytes | Mapping | AbstractSet)
     if not is_list or hasattr(landmarks, "columns"):
         raise Error.of("landmarks", "is not a list; use a list, as in landmarks=[datetime(2026, 1, 31, 8, tzinfo=UTC)]")
@@ -282,7 +282,7 @@ def _record(
 
 
 def _usual(others: Mapping[str, Any]) -> Scheme:
-    """Return the default scheme; with units, it is a scheme without a filter that would change releases."""
+    """Return the default scheme; with units, this scheme has no filter that would change releases."""
     return Balanced() if others.get("unit") is None else Uniform()
 
 

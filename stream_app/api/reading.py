@@ -71,7 +71,7 @@ def read_releases(
 
 
 def read_folder(folder: Path, library: Library, series: str | None = None) -> Releases:
-    """Return the releases of a folder that `release` wrote."""
+    """Return the releases in a folder that `release` wrote."""
     return _chosen(_from_files(folder / RELEASES, folder / LEDGER), series, library)
 
 

@@ -27,7 +27,7 @@ class Released(Page):
 
     @property
     def frame(self) -> Any:
-        """The releases in the library of the input, like `Table.frame`."""
+        """The releases as an object of the input's library, like `Table.frame`."""
         return self.releases.frame
 
     @property
@@ -42,9 +42,9 @@ class Released(Page):
 
     @property
     def clamped(self) -> int:
-        """The number of new rows whose value is outside their policy's range; the end of the range replaces it.
+        """The number of new rows with a value outside the policy's range; an end of the range replaces the value.
 
-        The number is computed from raw values: keep it as private as they are. Nothing else reveals it.
+        The number is computed from raw values: keep it as private as those values. Nothing else reveals the number.
         """
         return self._answered.rows.ranges.outside
 
@@ -97,8 +97,8 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
     twice. A folder rejects input in which an earlier row was changed, unless ``replace`` moves its files aside; then
     both budgets are spent.
 
-    ``policy`` applies to the series that its glob matches; if there are several, the first match applies. A mapping
-    gives one policy per series. ``series`` is the series of all rows if no column contains it. Several
+    ``policy`` applies to the series that its glob matches; if there are several policies, the first match applies. A
+    mapping gives one policy per series. ``series`` is the series of all rows if no column contains it. Several
     ``value_columns`` are a location, counts, or the parts of a vector. ``contributor_column`` turns rows into items of
     contributors, for policies of collected data. A row with a ``type`` is already an event record, such as a watermark.
     ``config`` is a configuration file, and ``key`` is the key file of a worker.

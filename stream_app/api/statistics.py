@@ -41,7 +41,7 @@ def profile(frame: Frame | Released, *, policy: Policy | None = None) -> Table:
     """Return the mean of a unit in each bin of local time, from statistics ``by`` hour, weekday or week hour.
 
     Each series and bin has one row with ``mean``, ``standard_error``, ``low``, ``high``, ``steps`` and ``units``. The
-    bins of several steps are averaged, weighted by their numbers of units; sums are divided by these numbers.
+    bins of several steps are averaged with their numbers of units as weights; sums are divided by these numbers.
 
     Raises:
         Error: for releases without such statistics.
@@ -70,7 +70,7 @@ def time_in_range(
 ) -> Table:
     """Return the share of units whose value is in a range: from ``low`` up to, but excluding, ``high``.
 
-    The share comes from the statistic ``share``, whose range is the policy's, or from a ``histogram`` that has ``low``
+    The share comes from the statistic ``share``, whose range the policy sets, or from a ``histogram`` that has ``low``
     and ``high`` among its edges. If both are omitted, a histogram has one row per bin or category. ``share`` is
     unbiased, so it may be slightly below 0 or above 1.
 
@@ -97,7 +97,7 @@ def compare(
 ) -> Table:
     """Return the amount by which the mean of one span exceeds that of another, with its 95 % interval.
 
-    One row per series and part contains the means ``before`` and ``after``, their ``difference``, its
+    One row per series and part contains the means ``before`` and ``after``, their ``difference`` with its
     ``standard_error``, ``low`` and ``high``, and the number of units in each span. A step belongs to the span that
     contains its start. ``zone`` applies to days and to times without a zone.
 

@@ -1,7 +1,7 @@
 """Converts pandas and polars frames and lists of dicts, and turns their rows into event records.
 
-No library is required, and each one is imported only when it is used. The records equal those of `replay` and `send`,
-byte for byte.
+No library is required, and each one is imported only when it is used. The records are byte-for-byte equal to those of
+`replay` and `send`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ Frame: TypeAlias = Union["pd.DataFrame", "pl.DataFrame", "Table", Iterable[Row]]
 
 
 class Table(Page, Sequence[Row]):
-    """Rows of results; ``frame`` returns them in the library of the input.
+    """Rows of results; ``frame`` returns the rows as an object of the input's library.
 
     A row has a key for each column that applies to it. ``note`` is a remark about the rows, shown below them.
     """
@@ -48,7 +48,7 @@ class Table(Page, Sequence[Row]):
 
     @property
     def frame(self) -> Any:
-        """The rows in the library of the input: a pandas or polars frame, or a list of dicts."""
+        """The rows as an object of the input's library: a pandas or polars frame, or a list of dicts."""
         match self._library:
             case "pandas":
                 return self.to_pandas()
@@ -168,7 +168,7 @@ TYPES: Final = frozenset(
 
 
 def events_of(rows: Sequence[Row], columns: Columns, series: str | None, *, seeds: bool) -> list[bytes]:
-    """Return the event records of rows; ``series`` applies to all rows, or is None if a column contains it.
+    """Return the event records of rows; ``series`` applies to all rows, or is None if a column names the series.
 
     With ``seeds``, a watermark or intrusion without a seed gets one derived from its position. Use this only if that
     seed is mixed with a secret key.
@@ -187,7 +187,7 @@ def events_of(rows: Sequence[Row], columns: Columns, series: str | None, *, seed
 
 
 def _named(columns: Columns, series: str | None) -> None:
-    """Check that arguments are names; raise an `Error` that lists each one that is not."""
+    """Check that arguments are names; raise an `Error` that lists every argument that is not a name."""
     names: dict[str, Any] = {
         "series": "" if series is None else series or None,
         "series_column": columns.series,

@@ -1,4 +1,4 @@
-"""The plan of a statistic of units: error by unit, window and span, and the cost of a target error."""
+"""The plan for a statistic of units: error by unit, window and span, and the cost of a target error."""
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -59,7 +59,7 @@ class PlanOfUnits(Page):
         return f"<PlanOfUnits of {self.policy!r}: {len(self.table)} rows>"
 
     def html(self) -> Html:
-        """Return the policy in words and the table as HTML."""
+        """Return, as HTML, the policy in words and the table."""
         return Html(paragraph(repr(self.policy), "\n".join([str(self.policy), *self._lines()])) + self.table.html())
 
     def _lines(self) -> Iterator[str]:
@@ -73,7 +73,7 @@ def plan_of_units(
     error: Fraction | None,
     data: Frame | None,
 ) -> PlanOfUnits:
-    """Return the plan of a policy with units or of single numbers; raise `Error` for any other policy."""
+    """Return the plan for a policy with units or with single numbers; raise `Error` for any other policy."""
     if step is not None and error is None:
         raise Error.of("step", "needs a target error; add one, such as error=5")
     span = f"{length_of(step, 'step')} ms" if isinstance(step, timedelta) else step

@@ -14,7 +14,7 @@ from stream_app.privacy.policy import Fault, Policy
 
 @dataclass(frozen=True, slots=True)
 class Share(Part):
-    """A statistic of units: the share of units whose number is at least ``low`` and below ``high``."""
+    """A statistic of units: the share of units whose value is at least ``low`` and below ``high``."""
 
     NAMED = "statistic", "share"
     low: float

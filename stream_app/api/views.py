@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 Html = NewType("Html", str)
 """Markup in which all text is escaped."""
 SHOWN: Final = 48
-"""The number of rows shown in a table: two per hour of a day, with landmarks separate. The table states the total."""
+"""The number of rows shown in a table: two per hour of a day, with separate rows for landmarks.
+
+The table states the total.
+"""
 LONGEST_CELL: Final = 40
-"""The longest cell, in characters, that HTML never breaks."""
+"""The length, in characters, up to which HTML never breaks a cell."""
 
 
 class Page(ABC):

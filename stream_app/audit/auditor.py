@@ -26,10 +26,11 @@ class Auditor:
 
     Set `compare` if the releases will be passed in, too. `lifetime_nano` is the bound on the total over policy
     versions, in nano-epsilon; None means each series' first epsilon. `keys` are the keys that may have signed
-    checkpoints (heads), and `topic` is the ledger's name in them. If `keys` is None, so is `heads`. Otherwise pass the
-    checkpoints' records to `heads`, all of them before the first entry. `live` is called with each finding as soon as
-    it is certain; checkpoints may then also follow the entries they name. `aside` is called with each remark and each
-    change of a series' key, which are not faults. `rules` contains the bounds and persons that apply to all series.
+    checkpoints (heads), and `topic` is the ledger's name in these checkpoints. If `keys` is None, so is `heads`.
+    Otherwise pass the checkpoints' records to `heads`, all of them before the first entry. `live` is called with each
+    finding as soon as it is certain; checkpoints may then also follow the entries they name. `aside` is called with
+    each remark and each change of a series' key, which are not faults. `rules` contains the bounds and persons that
+    apply to all series.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class Auditor:
         return len(self._series) - self.rules.members.chains
 
     def followed(self) -> Iterable[Series]:
-        """Return all series and persons' chains in their current state."""
+        """Return all series and all persons' chains in their current state."""
         return self._series.values()
 
     def losses(self) -> Iterator[SeriesLoss]:
@@ -206,7 +207,7 @@ class Auditor:
     def _tell(
         self, entry: ReleaseEntry, terms: Terms | None, source_ms: int | None, books: Books | None = None
     ) -> None:
-        """Pass on a release entry that has a place in a chain so that it is compared with its release."""
+        """Pass on a release entry that has a place in a chain, so that the entry is compared with its release."""
         if self._pairing is not None:
             left_out = NO_LANDMARKS if books is None or books.terms.units is None else books.landmarks
             self._tally.add(*self._pairing.entry(CoveredEntry(entry, terms, source_ms, left_out)))

@@ -27,7 +27,7 @@ from stream_app.audit.series import Series
 MOST: Final = 1_000
 _MOST_TEXT: Final = 4_096  # bytes; longer texts are not kept
 _OPENING: Final = re.compile(rb'(\{"series":"([ !#-\[\]-~]+))","sequence":1,"entry":"policy",')
-"""Matches the start of a first entry, up to its policy; JSON can write such a name in only one way."""
+"""Matches the start of a first entry, up to its policy, if JSON can write the series' name in only one way."""
 _HASH_AT: Final = -HASH_DIGITS - len(b'"}')
 
 
@@ -82,12 +82,12 @@ class Openings:
 
 
 Tell = Callable[[ReleaseEntry, Terms | None, int | None], None]
-"""Called with an entry, its policy's terms, and the last perturbed step (ms) before it."""
+"""Called with an entry, its policy's terms, and the last perturbed step (ms) before the entry."""
 
 _SERIES_AT: Final = len('{"series":"')
 _HASHER: Final = blake2b(digest_size=DIGEST_BYTES)  # a copy takes half the time of a new one
 _COVER_BYTES: Final = 2 * HASH_DIGITS + len('"') + TAIL_BYTES
-"""Bytes from the release's hash to the entry's end, without the link between it and `previous`."""
+"""Bytes from the release's hash to the entry's end, excluding the link between that hash and `previous`."""
 _ZEROS: Final = b"0" * HASH_DIGITS
 _TO_ZERO: Final = bytes(_ZEROS[0] if chr(byte) in "0123456789abcdef" else 0 for byte in range(256))
 """Maps hexadecimal digits, and nothing else, to zeros."""

@@ -1,6 +1,6 @@
 """Compares releases with the entries that cover them while both are read.
 
-In each series, both arrive in the order of steps, so a record has no partner if its step is before the first one
+In each series, both arrive in the order of steps, so a record has no partner if its step is before the first record
 waiting on the other side. Memory grows with how far one side is read ahead of the other.
 """
 

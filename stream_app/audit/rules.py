@@ -15,7 +15,7 @@ MOST_TERMS: Final = 1_000  # policies whose terms are kept for later series
 
 
 class Rules:
-    """State shared by all series: what they need and have used.
+    """State shared by all series, including what they need and have used.
 
     Most series share the terms of a few policies.
     """
@@ -37,7 +37,7 @@ class Rules:
             self.needed_nano, self.needy = promised_nano, series
 
     def use(self, series: str, policy: int, spent: Guarantee) -> None:
-        """Record how much of its epsilon a policy version used by its end or the ledger's end.
+        """Record how much of its epsilon a policy version used by the end of the version or of the ledger.
 
         Do nothing if the series has no policy yet.
         """

@@ -223,7 +223,7 @@ class Series:
             note(findings, code, entry, sentence)
 
     def _succeed(self, before: Books, entry: PolicyEntry, rules: Rules) -> None:
-        """Remark on a version whose joint protection is weaker than that of `before`, or that is marked as weaker."""
+        """Add a remark if a version's joint protection is weaker than that of `before`, or is marked as weaker."""
         assert self.books is not None, "a version with known terms has an account"
         terms = self.books.terms
         self.books.carried = carried_into(before, terms, self.end_ms)
@@ -265,7 +265,7 @@ class Series:
     def _in_force(
         self, entry: ReleaseEntry | DummiesEntry | LandmarksEntry | IntrusionEntry | CloseEntry, findings: Findings
     ) -> Books | None:
-        """Return the books of the policy an entry names, or None, usually with a finding, if it is not in force."""
+        """Return the books of the policy an entry names, or None (usually with a finding) if it is not in force."""
         if entry.policy == self.version:
             return self.books
         if not self.version:
@@ -283,7 +283,7 @@ def _theorem(findings: Findings, entry: Entry, sentence: str) -> None:
 
 
 def beside_bases(followed: Iterable[Series], rules: Rules) -> Iterator[Finding]:
-    """Yield findings about views that have no valid base or do not agree with it."""
+    """Yield findings about views that have no valid base or disagree with their base."""
     known = {series.name: series for series in followed}
     for view in known.values():
         if not view.view:

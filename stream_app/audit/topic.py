@@ -36,7 +36,7 @@ async def read_topics(
     """Feed both topics to `auditor`; return the (series, timestamp) pairs to judge for missing partners.
 
     `client` contains the arguments that any aiokafka client needs. A live worker keeps writing: a record committed to
-    one topic shortly before the end may have its partner in the other topic shortly after it. So if an entry or a
+    one topic shortly before the end may have its partner in the other topic shortly after the end. So if an entry or a
     release has no partner at the end, the partner gets time to arrive, and later records are not judged. Raises
     `TopicError`, and `aiokafka.errors.KafkaError` if the brokers cannot be reached or refuse.
     """
@@ -113,7 +113,7 @@ async def read_head_topic(client: Mapping[str, Any], topic: str, feed: Callable[
     """Feed each committed heads record with its partition, up to the topic's current end.
 
     A worker starts a head only after everything that it covers has been committed, so a ledger that is read later
-    contains every entry it names. Raises the same errors as `read_topics`.
+    contains every entry that the head names. Raises the same errors as `read_topics`.
     """
     async with reading(client, [topic]) as consumer:
         await check_whole(consumer, topic)
@@ -155,7 +155,7 @@ async def reading(client: Mapping[str, Any], topics: list[str]) -> AsyncIterator
 
 
 async def check_there(client: Mapping[str, Any], topics: list[str]) -> None:
-    """Raise `TopicError` for a missing topic; a consumer would wait for a minute without naming it."""
+    """Raise `TopicError` for a missing topic; a consumer would wait for a minute without naming the topic."""
     consumer = AIOKafkaConsumer(**client)
     try:
         await consumer.start()

@@ -1,4 +1,4 @@
-"""Reads the events and recurrences of iCalendar files (RFC 5545) as spans in ms; ignores the rest.
+"""Reads the events and recurrences in iCalendar files (RFC 5545) as spans in ms; ignores the rest.
 
 The package icalendar parses a file, python-dateutil expands its rules in local time, and `localtime` converts local
 times to moments.
@@ -39,7 +39,7 @@ BEYOND = f"use times from {FIRST_DAY} to {LAST_DAY}"
 
 
 class Start(NamedTuple):
-    """The start of an occurrence as local time in a zone; midnight if it lasts whole days."""
+    """The start of an occurrence as local time in a zone; midnight for an occurrence of whole days."""
 
     local: datetime
     zone: tzinfo
@@ -47,7 +47,7 @@ class Start(NamedTuple):
 
     @property
     def identity(self) -> object:
-        """Return the key that distinguishes this occurrence from others of its event."""
+        """Return the key that distinguishes this occurrence from other occurrences of the event."""
         return self.local.date() if self.is_day else readings(self.local, self.zone).usual
 
 
@@ -58,7 +58,7 @@ class Length(NamedTuple):
     elapsed_ms: int
 
     def after(self, start: Start) -> Iterable[int | tuple[int, int]]:
-        """Return the span of an occurrence up to the later of its two ends, or its moments if it has no duration."""
+        """Return an occurrence's span up to the later of its two ends, or its start's moments if it has no duration."""
         end = start.local + self.clocks
         if start.is_day:
             return [span(start.local, end, start.zone)]
@@ -92,7 +92,7 @@ class CalendarEvent(NamedTuple):
 
 
 def spans_in(content: bytes, zone: tzinfo | None) -> Iterator[int | tuple[int, int]]:
-    """Yield the spans of all events of a calendar; days and times without a zone are in ``zone``.
+    """Yield the spans of all events in a calendar; days and times without a zone are in ``zone``.
 
     Raises:
         WrongTimesError: with every fault, by event number from 0. Faults are content that is not a calendar, no event,
@@ -253,7 +253,7 @@ def _more(component: Any, zone: tzinfo | None) -> Iterator[tuple[Start, Length |
 
 
 def _each(found: Any) -> list[Any]:
-    """Return the properties of one name as a list; icalendar does not put a single property in a list."""
+    """Return the properties with one name as a list; icalendar does not put a single property in a list."""
     return [] if found is None else found if isinstance(found, list) else [found]
 
 

@@ -85,12 +85,12 @@ MILLISECOND = timedelta(milliseconds=1)
 DAY = timedelta(days=1)
 DAY_MS = 86_400_000
 FIRST_DAY, LAST_DAY = date(1970, 1, 1), date(9999, 12, 28)
-"""The first and last days that, like the days before and after them, lie within the calendar in every zone."""
+"""The first and last days for which the day and both adjacent days lie within the calendar in every zone."""
 ZONE_NEEDED = 'add a zone, as in "zone":"Europe/Paris", or an offset, as in 2026-01-31T08:00:00+01:00'
 
 
 class ZonedTime(NamedTuple):
-    """A date, or a local time without an offset, with the zone whose clocks show it."""
+    """A date, or a local time without an offset, together with its zone."""
 
     when: date  # a datetime, unless the whole day is meant
     zone: tzinfo
@@ -116,16 +116,16 @@ def zone_of(name: object) -> ZoneInfo:
 
 
 def milliseconds(moment: datetime) -> int:
-    """Return a time with an offset as whole milliseconds, rounded down; unlike float seconds, the result is exact."""
+    """Return a time with an offset as whole milliseconds, rounded down; the result is exact, unlike float seconds."""
     return (moment - EPOCH) // MILLISECOND
 
 
 class ClockReadings(NamedTuple):
-    """The moments that a local time may mean, in ms; they differ only near a clock change."""
+    """The moments that a local time may mean, in ms; the moments differ only near a clock change."""
 
     first: int  # the earlier of two; if clocks skip it, the moment of the jump
     usual: int
-    """The moment under RFC 5545 (3.3.5): the earlier of two, or one moved forward if clocks skip the time."""
+    """The moment under RFC 5545 (3.3.5): the earlier of two, or the time moved forward if clocks skip it."""
     last: int
 
     @property
@@ -135,9 +135,10 @@ class ClockReadings(NamedTuple):
 
 
 def readings(local: datetime, zone: tzinfo) -> ClockReadings:
-    """Return the moments that a local time without offset may mean in a zone.
+    """Return the moments that a local time without an offset may mean in a zone.
 
-    It uses only the zone's conversion from UTC, because zones of calendar files do not support `fold` (PEP 495).
+    The function uses only the zone's conversion from UTC, because zones in calendar files do not support `fold` (PEP
+    495).
     """
     utc = milliseconds(local.replace(tzinfo=UTC))
     before, after = _ahead(utc - DAY_MS, zone), _ahead(utc + DAY_MS, zone)  # no zone changes its offset by a day
@@ -157,7 +158,7 @@ def readings(local: datetime, zone: tzinfo) -> ClockReadings:
 def span(start: datetime, end: datetime, zone: tzinfo) -> tuple[int, int]:
     """Return ``[start, end)``, from the first reading of ``start`` to the last reading of ``end``.
 
-    It contains every span that may be meant, and is empty if clocks skip the whole span.
+    The result contains every span that may be meant, and is empty if clocks skip the whole span.
     """
     return readings(start, zone).first, readings(end, zone).last
 
@@ -179,7 +180,7 @@ Transitions = tuple[tuple[int, int], ...]
 
 
 def transitions(zone: tzinfo, first_ms: int) -> Transitions:
-    """Return a zone's offsets for `YEARS` years from ``first_ms`` on; the first also covers all earlier times.
+    """Return a zone's offsets for `YEARS` years from ``first_ms`` on; the first offset also covers earlier times.
 
     Clock changes are located to the millisecond; two changes within one day count as one.
     """
@@ -207,7 +208,7 @@ def midnight(day: date) -> datetime:
 
 
 def local_time(text: object, zone: tzinfo | None = None) -> ZonedTime:
-    """Return the ISO 8601 date or time in ``text``; it is in ``zone`` unless it names a zone.
+    """Return the ISO 8601 date or time in ``text``; it is in ``zone`` unless the text names a zone.
 
     A time may have an offset, and a zone in brackets may follow: ``2026-03-29T17:00[Europe/Paris]``.
 

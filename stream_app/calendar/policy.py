@@ -29,7 +29,7 @@ MEMBERS = ("every", "zone", "first", "until")
 
 
 class RenewalPeriod(NamedTuple):
-    """The length of a renewal period, and a function from a day to the midnight that begins its period."""
+    """A renewal period's length, and a function that maps a day to the midnight at which the day's period begins."""
 
     length: Mapping[str, int]  # a day past a month's end becomes its last day
     begins: Callable[[datetime], datetime]
@@ -57,9 +57,9 @@ def renewals(form: Mapping[str, object], after_ms: int | None = None) -> tuple[i
     """Return the bounds of a renewal form in ms, in ascending order.
 
     An example is ``{"every":"month","zone":"Europe/Paris","until":"2027-12-31"}``. `every` is day, week, month or year.
-    `first` is the first bound, a date or a time. Without it, the bounds are the local midnights after ``after_ms`` at
-    which such a period begins (weeks begin on Mondays). `until` is inclusive: a day is included to its end. A local
-    time that does not exist moves forward; if it occurs twice, the earlier moment is used.
+    `first` is the first bound, a date or a time. Without `first`, the bounds are the local midnights after ``after_ms``
+    at which a period of that kind begins (weeks begin on Mondays). `until` is inclusive: a day is included to its end.
+    A local time that does not exist moves forward; if a local time occurs twice, the earlier moment is used.
 
     Raises:
         WrongTimesError: with every fault; also if there is no bound, or more than `MOST_RENEWALS`.
@@ -134,7 +134,7 @@ def in_integers(
 
     A record that contains only integers is returned unchanged. `protection.zone` applies to landmarks that name no
     zone, and to statistics by hour or weekday. ``read`` returns the calendar files that landmarks name. Without
-    ``after_ms``, a renewal must state its first bound, and local times must state the first time of their offsets.
+    ``after_ms``, a renewal must state its first bound, and local times must state when their offsets begin.
     """
     wrongs = Wrongs()
     found = dict(document)
@@ -159,7 +159,7 @@ def in_integers(
 
 
 def zone_in(document: Mapping[str, Any]) -> tzinfo | None:
-    """Return the zone that applies to landmarks that name none; raise `WrongTimesError` if it is invalid."""
+    """Return the zone for landmarks that name no zone; raise `WrongTimesError` if the zone is invalid."""
     protection = document.get("protection")
     return zone_of(protection["zone"]) if isinstance(protection, Mapping) and "zone" in protection else None
 
@@ -167,7 +167,7 @@ def zone_in(document: Mapping[str, Any]) -> tzinfo | None:
 def days_cut_by(policy: Policy, zone: tzinfo, now_ms: int) -> str:
     """Return a warning if a policy's whole-day steps do not match the days of a zone; otherwise return "".
 
-    It checks the step of the first landmark, or the current step if there are no landmarks.
+    The check uses the step of the first landmark, or the current step if there are no landmarks.
     """
     # PRIVACY: landmarks that dummies hide are not among the policy's landmarks, so the warning reveals nothing about
     # them.
@@ -228,9 +228,9 @@ NO_CLOCK: Final = 'add the first day, as in "transitions":{"first":"2026-01-01"}
 def resolved(value: Mapping[str, Any], zone: tzinfo | None, after_ms: int | None) -> dict[str, Any]:
     """Return the member `value` of a policy record with its `transitions` as integers.
 
-    They are the transitions of ``transitions.zone``, or of ``zone`` if that is missing. They begin at
-    ``transitions.first``, or at ``after_ms`` if that is missing. A value without `by` has no transitions, and integers
-    are kept. Without a zone, local time is UTC, which has no transitions.
+    The transitions are those of ``transitions.zone`` or, if that is missing, of ``zone``. They begin at
+    ``transitions.first`` or, if that is missing, at ``after_ms``. A value without `by` has no transitions. Transitions
+    that are already integers are kept. Without a zone, local time is UTC, which has no transitions.
 
     Raises:
         WrongTimesError: with every fault, under its member.

@@ -15,7 +15,7 @@ SECONDS_BEGIN, SECONDS_END = 300_000_000, 100_000_000_000
 def moment_in_words(moment_ms: int, zone: tzinfo = UTC) -> str:
     """Return a moment in the shortest ISO 8601 form with an offset, such as 2026-03-29T17:00+02:00.
 
-    The last step may end in the year 10000, which is beyond the calendar; such a moment is returned as a number of ms.
+    The last step may end in the year 10000, which is beyond the calendar; that moment is returned as a number of ms.
     """
     try:
         moment = EPOCH + moment_ms * MILLISECOND
@@ -43,7 +43,7 @@ LENGTH: Final = re.compile(r"(?:([1-9][0-9]{0,11}) ?)?([A-Za-z]+)", re.ASCII)
 
 
 def length_ms(text: str) -> int | None:
-    """Return a length such as 5min, 1 h, 1D, week or 30 days in ms, or None if it is invalid."""
+    """Return, in ms, a length such as 5min, 1 h, 1D, week or 30 days; return None if it is invalid."""
     found = LENGTH.fullmatch(text.strip())
     if found is None:
         return None
@@ -71,7 +71,8 @@ def moment_as_seconds(moment_ms: int) -> str:
 def days_cut(step_ms: int, start_ms: int, zone: tzinfo, offset_ms: int | None) -> str:
     """Return a warning if steps of whole days never start at midnight in a zone; otherwise return "".
 
-    ``start_ms`` is the start of one of the steps. ``offset_ms`` is the policy's offset, or None if it cannot have one.
+    ``start_ms`` is the start of one of the steps. ``offset_ms`` is the policy's offset, or None if the policy cannot
+    have an offset.
     """
     if step_ms % DAY_MS:
         return ""

@@ -55,7 +55,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {said}{more}\n")
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Return the arguments; the command's own parser reports unknown ones."""
+        """Return the arguments; the command's own parser reports unknown arguments."""
         found, left = self.parse_known_args(args, namespace)
         if left:
             self._of(getattr(found, "command", None)).error(f"unrecognized arguments: {' '.join(left)}")
@@ -156,7 +156,7 @@ class UsageError(Exception):
 
 @contextmanager
 def mendable(*errors: type[Exception], by: str = "") -> Iterator[None]:
-    """Turn the given errors, whose text names the remedy, into `UsageError`, with ``by`` before their text."""
+    """Turn the given errors, whose text names the remedy, into `UsageError`, and put ``by`` before that text."""
     try:
         yield
     except errors as error:
@@ -174,7 +174,7 @@ def module_of(command: str) -> ModuleType:
 
 
 def parser_of(named: Collection[str]) -> argparse.ArgumentParser:
-    """Return the parser of all commands; arguments are added, and modules loaded, only for the named ones."""
+    """Return the parser of all commands; arguments are added, and modules loaded, only for the named commands."""
     parser = Parser(prog="landmark-stream", description="Landmark-private time series over Kafka.")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -220,7 +220,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _unprinted(command: str, error: OSError) -> int:
-    """Return the exit code for failed output: its reader (such as `head`) closed it, or the disk is full."""
+    """Return the exit code after output failed because its reader (such as `head`) closed it or the disk is full."""
     is_full = error.errno in {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
     if not is_full and not isinstance(error, BrokenPipeError):
         raise error

@@ -41,7 +41,7 @@ def adopt_own(
 
 
 def policy_from(context: Context, row: SeriesRow | None, found: PolicyRecord) -> Policy | Rejection:
-    """Return the policy that a record contains; ``row`` is the row of its series."""
+    """Return the policy that a record contains; ``row`` is the row of the record's series."""
     if row is not None and row.state.closed:
         return Rejection("closed")
     if not context.limits.accept_policies:
@@ -122,8 +122,8 @@ def _adopt(  # noqa: PLR0913 (what a version begins from)
 ) -> ProcessedRecord | Rejection:
     """Start a version.
 
-    ``shared`` is the default policy it uses, ``renewed`` names the default policy it renews, and ``view`` marks the
-    first version of a view.
+    ``shared`` is the default policy that the version uses, ``renewed`` names the default policy that it renews, and
+    ``view`` marks the first version of a view.
     """
     before, state, limits = (row.policy, row.state, context.limits) if row else (None, None, context.limits)
     separator = limits.member_separator

@@ -1,4 +1,4 @@
-"""Checks made on a record before its series processes it, each for one record and for many.
+"""Checks made on a record before its series processes it, each in one form for a single record and one for many.
 
 If a check does not support many records, or if a limit is set that `LIMITS` does not name, then no records are
 processed or counted together.
@@ -64,7 +64,7 @@ class Check(NamedTuple):
 
 
 def refusal(context: Context, row: SeriesRow | None, found: EventRecord, record: InputRecord) -> Reason | None:
-    """Return why a record is refused: the reason of the first check that refuses it, or None if none does.
+    """Return why a record is refused: the reason given by the first check that refuses it, or None if none does.
 
     A check whose ``recalled`` is False does not refuse records of open steps.
     """
@@ -158,7 +158,7 @@ def _early(context: Context, _row: SeriesRow | None, found: EventRecord, record:
 
 
 def _is_open(row: SeriesRow, timestamp_ms: int) -> bool:
-    """Return whether a reading at that time belongs to an open step."""
+    """Return whether a reading at ``timestamp_ms`` belongs to an open step."""
     units = row.open_units
     return is_read(row, timestamp_ms) or (
         units is not None and units.step(row.policy.index_of(timestamp_ms)) is not None
@@ -166,13 +166,13 @@ def _is_open(row: SeriesRow, timestamp_ms: int) -> bool:
 
 
 def is_read(row: SeriesRow, timestamp_ms: int) -> bool:
-    """Return whether a reading at that time belongs to a step that is open in memory and that a recall reads again."""
+    """Return whether a reading at this time belongs to a step that is open in memory and that a recall rereads."""
     steps = row.open_steps
     return steps is not None and steps.offset_of(row.policy.index_of(timestamp_ms)) != UNREAD
 
 
 def _asked(_context: Context, _many: Many | SeriesRow) -> bool:
-    """Return False: the check is for other records, or was already made when these were selected."""
+    """Return False: the check is for other records, or was already made when these records were selected."""
     return False
 
 

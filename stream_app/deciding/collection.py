@@ -168,7 +168,7 @@ class Collection:
         """Return the contents of an open step.
 
         Raises:
-            LostCountersError: if it is not in memory.
+            LostCountersError: if the step is not in memory.
         """
         step = self.opened(series).get(index)
         if step is None:
@@ -176,10 +176,10 @@ class Collection:
         return step
 
     def close(self, series: str, index: int) -> RawCells | None:
-        """Remove an open step and return its cells, or None if it accepted nothing.
+        """Remove an open step and return its cells, or None if the step accepted nothing.
 
         Raises:
-            LostCountersError: if it is not in memory.
+            LostCountersError: if the step is not in memory.
         """
         step = self.find(series, index)
         steps = self._series[series]

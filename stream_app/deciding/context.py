@@ -1,4 +1,4 @@
-"""The inputs to decisions other than the log: keys, default policies, limits and series routing."""
+"""The inputs to decisions, apart from the log: keys, default policies, limits and series routing."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ FINGERPRINT_BYTES = 8
 class DefaultPolicy:
     """A policy for series that match a glob and have no policy of their own.
 
-    If ``view`` is set, the policy instead applies to the view of that name of each matching series.
+    If ``view`` is set, the policy instead applies to each matching series' view of that name.
     """
 
     glob: str
@@ -54,7 +54,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """All inputs to a decision other than the record and its series' row."""
+    """All inputs to a decision except the record and its series' row."""
 
     keys: KeyRing
     defaults: tuple[DefaultPolicy, ...] = ()
@@ -67,7 +67,7 @@ class Context:
     def __post_init__(self) -> None:
         """Derive the fingerprint of the configuration.
 
-        If the fingerprints are equal (and the keys too), so are the decisions.
+        If two configurations have equal fingerprints and keys, their decisions are equal.
         """
         limits = self.limits
         caps: list[object] = [
@@ -119,11 +119,11 @@ class Context:
         return base
 
     def is_view(self, row: SeriesRow | None, series: str) -> bool:
-        """Return whether an id belongs to a view, according to its row or, if it has none, to the configuration."""
+        """Return whether an id belongs to a view, according to its row or, if there is no row, to the configuration."""
         return row.view if row is not None else self.base_of(series) is not None
 
     def of_views(self, row: SeriesRow | None, series: str) -> bool:
-        """Return whether a series is a view, or has one."""
+        """Return whether a series is a view, or has a view."""
         if row is not None and (row.view or row.views.begun):
             return True
         return bool(self.views) and (bool(self.views_of(series)) or self.base_of(series) is not None)

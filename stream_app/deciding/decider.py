@@ -237,7 +237,7 @@ class Decider:
         return [(self._members_before[chain], member) for chain, member in self.members.items()]
 
     def losses(self) -> list[tuple[float | None, float | None]]:
-        """Return the backward losses before and after the batch, for each changed series that had or has one."""
+        """Return the backward losses before and after the batch of each changed series that had or has one."""
         found: list[tuple[float | None, float | None]] = []
         for series, row in self.changed.items():
             before = self._before[series]
@@ -275,7 +275,7 @@ class Decider:
         return self._members_before[chain]
 
     def lookup(self, series: str) -> SeriesRow | None:
-        """Return a series' row after the records processed so far, or None if it has none yet."""
+        """Return a series' row after the records processed so far, or None if the series has no row yet."""
         row = self.changed.get(series)
         if row is not None:
             return row

@@ -2,7 +2,7 @@
 
 An item is a contributor's contribution or a reading at a moment. It is stored in the open step of its time, under its
 contributor, its moment or its unit. Checks run in the usual order: time, state, value. An item's content changes only
-its open step. Its time alone determines which steps it closes, and when.
+its open step. The item's time alone determines which steps it closes, and when.
 
 These records change a series' row and the partition's `Collection` together. `recalled` restores the memory from
 records processed earlier, and the result equals the memory of a worker that did not crash.
@@ -220,7 +220,7 @@ def _decided(
 def _cells(keys: KeyRing, before: SeriesRow, row: SeriesRow, collection: Collection, index: int) -> RawCells | None:
     """Return the values of a closing step.
 
-    The result is None if none of its units counts, or if it is empty and the estimate is repeated.
+    The result is None if none of the step's units counts, or if the step is empty and the estimate is repeated.
     """
     policy, opened = row.policy, before.open_steps
     if before.open_units is not None:

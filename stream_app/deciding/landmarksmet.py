@@ -14,7 +14,7 @@ from stream_app.privacy.landmarks import NO_LANDMARKS, Grid, Interval, LandmarkS
 from stream_app.privacy.policy import Policy, PolicyError, policy_of, stored_policy_of
 
 FAR_APART = 100
-"""The gap between events, in steps, at which a step begins to look too short for them."""
+"""The gap between events, in steps, at which a step begins to look too short for the events."""
 
 
 class _Series:
@@ -162,7 +162,7 @@ class LandmarksMet:
         self._of(series).event(timestamp_ms)
 
     def written(self, found: Mapping[str, Any]) -> None:
-        """Process a ledger entry; a view's landmarks are those of its base and count once."""
+        """Process a ledger entry; a view has the landmarks of its base, which count once."""
         name = found["series"]
         if found.get("view"):
             self._views.add(name)
@@ -188,7 +188,7 @@ class LandmarksMet:
     def missed(self) -> list[str]:
         """The series that have landmarks and events, but no event in a landmark step.
 
-        If no series has an event in a landmark step, series without events are included: their name may be wrong.
+        If no series has an event in a landmark step, series without events are included: their names may be wrong.
         """
         series = self._series.values()
         if not any(each.events for each in series):
@@ -232,7 +232,7 @@ class LandmarksMet:
     def step_sentence(self, duplicates: int) -> str:
         """Return a warning that a step looks too long or too short for its events, or "" if it does not.
 
-        ``duplicates`` is the number of records for a step that already had one.
+        ``duplicates`` is the number of records for a step that already had a record.
         """
         seen = {name: each for name, each in self._series.items() if each.events}
         if duplicates and seen and all(each.events == 1 for each in seen.values()):

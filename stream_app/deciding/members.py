@@ -1,8 +1,8 @@
 """Persons, their names, rows and reservations, and the one budget that bounds all series of a person.
 
 A person (or household) owns several series. A person's name is the part of a series id before the first separator, or
-the whole id if it has none. The limit is stored in a separate chain, named person + separator; no series may have that
-name. Table key: ``m`` + that name.
+the whole id if it has no separator. The limit is stored in a separate chain, named person + separator; no series may
+have that name. Table key: ``m`` + that name.
 """
 
 from collections.abc import Callable
@@ -22,8 +22,8 @@ MOST_SERIES = 1000
 class Member(NamedTuple):
     """One person's state between two records.
 
-    ``sequence`` is the number of the last entry in the person's chain (0 before the first), and ``previous`` is its
-    hash.
+    ``sequence`` is the number of the last entry in the person's chain (0 before the first), and ``previous`` is that
+    entry's hash.
     """
 
     chain: str
@@ -75,14 +75,14 @@ def stored_member(stored: bytes, chain: str = "") -> Member:
 
 
 class MemberChange(NamedTuple):
-    """A person's state after a record, and the chain entry it caused, or None if the limit is unchanged."""
+    """A person's state after a record, and the chain entry that it caused, or None if the limit is unchanged."""
 
     member: Member
     entry: SealedEntry | None
 
 
 def member_of(series: str, separator: str | None) -> str:
-    """Return the name of the person a series belongs to; without a separator, that is the series id."""
+    """Return the name of the person a series belongs to, which is the series id if there is no separator."""
     return series if separator is None else series.partition(separator)[0]
 
 

@@ -58,8 +58,8 @@ class CountedContribution:
 class WatermarkAdvance(NamedTuple):
     """A watermark that advanced its series: the row after the watermark, and the steps it closed, in order.
 
-    ``adopted`` is the adoption of a default policy that begins with the watermark. It comes before the steps, each of
-    which has a release and one entry.
+    ``adopted`` is the adoption of a default policy that begins with the watermark. This adoption comes before the
+    steps, each of which has a release and one entry.
     """
 
     row: SeriesRow
@@ -104,9 +104,9 @@ def seal(
 ) -> ProcessedRecord:
     """Return the outcome of a record: the result of the fold, sealed into the chain of ``row``.
 
-    ``row`` is the row before the record. ``earlier`` is the outcome that led to ``row`` if the same record caused it;
-    its entries come first. ``appended_ms`` is the time at which the broker appended the record. Entries without a step
-    use that time as their timestamp.
+    ``row`` is the row before the record. If the record also caused an earlier outcome, which led to ``row``,
+    ``earlier`` is that outcome, and its entries come first. ``appended_ms`` is the time at which the broker appended
+    the record. Entries without a step use that time as their timestamp.
     """
     series, policy, keys, state, sequence = row.series, row.policy, context.keys, moved.state, row.sequence + 1
     decided_ms = state.clock.decided_ms

@@ -2,7 +2,7 @@
 
 A renewal is an ordinary version, numbered one higher. It has the same parameters, but only the remaining landmarks and
 bounds. These include landmarks that were registered late. The spare budget is full again, because new unknown landmarks
-occur in each period. Everything that the previous version protects together stays protected together, so no renewal is
+occur in each period. Everything that the previous version jointly protects stays jointly protected, so no renewal is
 weaker. The lifetime bounds the sum that all versions spend.
 
 A bound counts if it lies between two processed steps of one version: after the start of the earlier step, and at or

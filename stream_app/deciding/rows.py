@@ -2,9 +2,9 @@
 
 Table keys: ``s`` + series contains chain, state and backward loss, and is written at every change. ``p`` + series
 contains the series' own policy and landmarks, and is written when they change. ``d`` + name contains a default policy,
-shared by all series that use it. The name is its digest, followed for a renewal by a dot and the renewal's digest.
-These rows contain only released values, counts and budgets. Readings of open unit steps are in separate, sealed rows
-(`units.sealed`).
+shared by all series that use it. The name is the policy's digest, followed for a renewal by a dot and the renewal's
+digest. These rows contain only released values, counts and budgets. Readings of open unit steps are in separate, sealed
+rows (`units.sealed`).
 """
 
 from collections.abc import Callable, Mapping
@@ -26,8 +26,8 @@ DIGEST_BYTES = 16
 MOST_TWICE = 32_768
 """The most landmark intervals that a row stores both in its policy and in its state.
 
-If there are more, it stores them only in the state. A renewed policy also names late landmarks: storing 65,536 of them
-twice would make a row too large for any topic.
+If there are more, the row stores them only in the state. A renewed policy also names late landmarks: storing 65,536 of
+them twice would make a row too large for any topic.
 """
 
 
@@ -134,7 +134,7 @@ def load_read(
 
 
 def stored_loss(row: bytes) -> float | None:
-    """Return the backward loss from the bytes of a stored row (its key begins with ``s``)."""
+    """Return the backward loss from the bytes of a stored row, whose key begins with ``s``."""
     return layout.read(row).backward_loss
 
 

@@ -9,9 +9,9 @@ from stream_app.words.amount import UsedBudget
 class MostUsed:
     """Finds the policy version that used the largest share of its epsilon, as entries are written.
 
-    The figures in an entry include that entry, and they never fall within a version: ``landmark_spent_nano`` is S, and
-    ``regular_peak_nano`` is the largest cost of another step or window. The last entry of a version therefore shows how
-    much epsilon the version used.
+    The figures in an entry include that entry, and they never decrease within a version: ``landmark_spent_nano`` is S,
+    and ``regular_peak_nano`` is the largest cost of another step or window. The last entry of a version therefore shows
+    how much epsilon the version used.
     """
 
     def __init__(self) -> None:

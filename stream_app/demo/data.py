@@ -5,7 +5,7 @@ as public-domain data; ``cycling.csv.gz`` is a recorded bicycle ride with GPS, o
 terms of both are in that package's licence files.
 
 The landmarks, ranges and budgets below are made up for the demo and use no reading. If they came from raw values, they
-would leak them.
+would leak those values.
 """
 
 import csv
@@ -70,7 +70,7 @@ class DemoSeries:
             yield wire.dump({"type": "watermark", "series": self.name, "timestamp": end_ms})
 
     def repeats(self) -> int:
-        """Return how many readings have the same time as the previous one; steps with units reject these readings."""
+        """Return how many readings have the same time as the previous reading; steps with units reject them."""
         return sum(one[0] == after[0] for one, after in pairwise(self.readings))
 
     def answers(self) -> int:

@@ -23,7 +23,7 @@ HALF: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """A week of the sample, excluding its landmarks; its figures are in the value's unit."""
+    """A week of the sample without its landmarks, with figures in the value's unit."""
 
     start_ms: int
     truth: float  # the mean over hours. PRIVACY: raw; the demo shows it because its sample is public
@@ -109,7 +109,7 @@ def constant_error(series: DemoSeries) -> float:
 
 
 def constant_of(series: DemoSeries) -> Any:
-    """Return the constant with the smallest error; it reveals something about the input."""
+    """Return the constant with the smallest error; this constant reveals something about the input."""
     return series.ruling.kind.item.best_constant([value for _, value in series.readings])
 
 
@@ -119,7 +119,7 @@ def weeks_of(
     """Return the weeks with a published mean; ``single`` are the single releases of the same readings.
 
     Weeks with less than half as many hours as the fullest week are omitted, because the data begin, pause or end in
-    them.
+    these weeks.
     """
     ruling, means = weekly.ruling, [one for one in releases if one["decision"] == "perturbed"]
     most = max((one["count"] for one in means), default=0)
@@ -151,7 +151,7 @@ def weeks_of(
 
 
 def true_units(weekly: DemoSeries) -> dict[int, float]:
-    """Return the mean reading of each unit that is not a landmark, by the start of the unit."""
+    """Return the mean reading of each unit that is not a landmark, keyed by the unit's start."""
     units = weekly.ruling.units
     assert units is not None, "a statistic of units"
     found: dict[int, list[float]] = {}

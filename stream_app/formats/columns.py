@@ -31,7 +31,7 @@ class Observations(NamedTuple):
 def observations(
     records: Records, key_of: Callable[[str], bytes] | None, collected: frozenset[bytes] = frozenset()
 ) -> Observations:
-    """Return the observations whose key equals ``key_of`` of their series; without ``key_of``, keys are not checked.
+    """Return the observations whose key is ``key_of(series)``; without ``key_of``, keys are not checked.
 
     Other records are omitted, and so are those that would be refused in any state of their series. If most records have
     keys of ``collected`` series, all records may be omitted.

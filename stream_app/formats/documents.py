@@ -1,4 +1,4 @@
-"""Parse JSON documents, one per file or one per line, and report the line number and fault of each."""
+"""Parse JSON documents, one per file or one per line, and report each document's line number and fault."""
 
 import re
 from typing import NamedTuple

@@ -167,7 +167,7 @@ class CloseRecord:
 
 
 class Contribution(NamedTuple):
-    """One item of one contributor (``member``) at one step of a collected series; its repr hides both.
+    """A contributor's (``member``) item at one step of a collected series; the repr hides contributor and item.
 
     ``value`` should be one of the policy's keys but may be any JSON value.
     """

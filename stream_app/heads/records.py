@@ -58,7 +58,7 @@ def _hash(content: bytes) -> bytes:
 
 
 LEAVES_BYTES: Final = 64 * 1024
-"""The size at which a record of leaves is full; even after its last leaf, it is far below the maximum size."""
+"""The size at which a record of leaves is full; even with its last leaf, it is far below the maximum size."""
 SIGNATURE_MEMBER: Final = b',"signature":"'
 _SPELT: Final = {"time_ms": "time"}  # record members named differently from their fields
 
@@ -97,7 +97,7 @@ class Head:
 
 
 def decode(record: bytes, key: SigningKey) -> Head | None:
-    """Return the checkpoint in a record, or None if it has none or if this key's signature is forged."""
+    """Return the checkpoint in a record; return None if there is none or if this key's signature is forged."""
     try:
         found: Any = wire.load(record)
         body, _, _ = record.partition(SIGNATURE_MEMBER)
@@ -113,7 +113,7 @@ def decode(record: bytes, key: SigningKey) -> Head | None:
 class LeafPages:
     """The leaves of checkpoint ``number`` of a partition, in bounded records and in its Merkle tree.
 
-    They are added in the order of their series.
+    Leaves are added in the order of their series.
     """
 
     def __init__(self, partition: int, number: int) -> None:

@@ -43,7 +43,7 @@ class SigningKey:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Return the key in a file; raises `KeyFileError` if it is missing, readable by others, or not such a key."""
+        """Return the key in a file; raises `KeyFileError` if it is missing, readable by others, or no signing key."""
         content = read_private(path)
         try:
             private = pem.load_pem_private_key(content, None)

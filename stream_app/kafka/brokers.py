@@ -67,7 +67,7 @@ class Reader(Protocol):
     def records(self, topic: str, partition: int, start: int, before: int | None = None) -> AsyncIterator[list[Any]]:
         """Yield non-empty lists of `LogRecord`s from offset ``start`` to the end found at the first call.
 
-        Reading stops once everything below ``before`` has been yielded; the last list may extend beyond it. At
+        Reading stops once everything below ``before`` has been yielded; the last list may extend beyond that offset. At
         "read_committed", aborted records are omitted.
         """
 
@@ -110,7 +110,7 @@ class Writer(Protocol):
         """
 
     async def send(self, topic: str, pages: Any) -> Extent:
-        """Send non-empty pages; return their offsets once all replicas have them.
+        """Send non-empty pages; return the records' offsets once all replicas have the records.
 
         Raises:
             aiokafka.errors.ProducerFenced: if the partition has since been fenced.
@@ -131,16 +131,16 @@ class Brokers(Protocol):
     """The cluster, as the owner of a partition sees it."""
 
     async def fence(self, partition: int) -> Writer:
-        """Return a writer for a partition; fence every earlier one and abort its open transaction."""
+        """Return a writer for a partition; fence all earlier writers and abort their open transactions."""
 
     def reader(self, isolation: Isolation) -> AbstractAsyncContextManager[Reader]:
         """Return a reader that is open within the ``with`` block."""
 
     async def committed(self, partition: int) -> int | None:
-        """Return the group's committed offset for a partition, or None if it has none."""
+        """Return the offset that the group has committed for a partition, or None if there is none."""
 
     async def facts(self) -> Mapping[str, TopicFacts]:
-        """Return the facts of the events topic and the changelog, if they exist."""
+        """Return the facts about the events topic and the changelog, if they exist."""
 
     async def confirm(self, partition: int, topic_id: str) -> None:
         """Return once the leader of a partition confirms that the events topic still has the id ``topic_id``.

@@ -1,8 +1,8 @@
-"""Correlations: knowledge about the step between two timestamps, its strength and its estimation.
+"""Correlations (knowledge about the step between two timestamps), their strength and their estimation.
 
 For estimation, each ``by_`` function returns the state of every value, counted from 0 without gaps. No bounds, cells or
 names are kept, because temporal loss depends only on which values coincide. A matrix learned from private data reveals
-something about them: anyone who publishes it publishes statistics without any noise.
+something about that data: anyone who publishes the matrix publishes statistics without any noise.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -38,9 +38,9 @@ class Correlation:
     def of_strength(cls, states: int, strength: float) -> "Correlation":
         """Return the correlation in which a value stays with probability ``strength`` and is otherwise uniform.
 
-        It is Cao et al.'s Laplacian smoothing (2017, equation 25) of the strongest correlation, the identity, with ``s
-        = (1 - strength) / (states strength)``. A strength of 0 means independence, and 1 means full knowledge. Raises
-        `CorrelationError`, and `MatrixError` for too many states.
+        This is Cao et al.'s Laplacian smoothing (2017, equation 25) of the strongest correlation, the identity, with
+        ``s = (1 - strength) / (states strength)``. A strength of 0 means independence, and 1 means full knowledge.
+        Raises `CorrelationError`, and `MatrixError` for too many states.
         """
         if states < 2:
             raise CorrelationError(f"states: found {states}; a correlation needs at least 2")
@@ -76,7 +76,7 @@ class Strength(NamedTuple):
     distance: float
     """Largest total variation distance between the distributions of two states.
 
-    0 means independence; 1 means that two of them are disjoint.
+    0 means independence; 1 means that two distributions are disjoint.
     """
     most_carried: float | None
     """The limit of the loss function, the most that one step carries over from any loss, or None if unlimited."""
@@ -113,7 +113,7 @@ def by_quantiles(values: Floats, states: int) -> States:
 
 
 def by_grid(values: Floats, states: int) -> States:
-    """Return states of equal width from the smallest to the largest value; empty ones are dropped."""
+    """Return states of equal width from the smallest to the largest value; empty states are dropped."""
     halves = values / 2  # so that no width exceeds the largest double
     inner = np.linspace(halves.min(), halves.max(), states + 1)[1:-1]
     return _numbered(np.searchsorted(inner, halves, side="right"))

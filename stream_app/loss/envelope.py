@@ -23,7 +23,7 @@ class Envelope:
     """``L(alpha) = max log((Q x + 1) / (D x + 1))``, over all ordered row pairs and column sets.
 
     ``x`` is ``expm1(alpha)``. L says how much of a loss alpha at one timestamp remains at the next (Cao et al. 2017,
-    equations 13 and 15). It never decreases, and 0 <= L(alpha) <= alpha. Without vertices, L is 0: timestamps are
+    equations 13 and 15). L never decreases, and 0 <= L(alpha) <= alpha. Without vertices, L is 0: timestamps are
     independent, or the adversary knows no correlation.
     """
 

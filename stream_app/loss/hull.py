@@ -94,7 +94,7 @@ def _split(rows: _Floats, span: _Span, corners: set[Vertex]) -> list[_Span]:
 def _distances(rows: _Floats, pairs: tuple[_Rows, _Rows], direction: tuple[float, float]) -> _Floats:
     """Return the distance of each pair in a direction (a, b).
 
-    It is the largest ``b S - a D`` over all sets of columns.
+    The distance is the largest ``b S - a D`` over all sets of columns.
     """
     a, b = direction
     found = np.empty(len(pairs[0]))
@@ -122,7 +122,7 @@ def _farthest(rows: _Floats, pairs: tuple[_Rows, _Rows], direction: tuple[float,
 
 
 def _steepest(rows: _Floats) -> Vertex:
-    """Return the point with the largest S / D or, if some have D = 0, the one of these with the largest S."""
+    """Return the point with the largest S / D or, if some points have D = 0, the one of these with the largest S."""
     # Entry (i, j): the sum of row i over the columns in which row j is 0.
     alone = rows @ (rows == 0).T
     i, j = np.unravel_index(int(np.argmax(alone)), alone.shape)

@@ -1,8 +1,8 @@
 """Temporal loss under landmark privacy: for each timestamp t, the summed loss of all landmarks and t.
 
 Katsomallos 2022 (thesis, section 4.1): for i in L u {t}, with i- and i+ the neighbours of i in that set, the backward
-loss runs over (i-, i] and the forward loss over [i, i+). It is an estimate. It is above the sum of all epsilons if the
-releases between two landmarks count for both of them, and below the true loss if the states between two changed
+loss runs over (i-, i] and the forward loss over [i, i+). The result is an estimate. It is above the sum of all epsilons
+if the releases between two landmarks count for both of them, and below the true loss if the states between two changed
 timestamps would have to change too. The sum over all timestamps is a bound for any correlation within the series.
 
 `shortened` computes the loss at the fixed end of a stretch of timestamps that is cut short, for all lengths at once.
@@ -26,7 +26,7 @@ from stream_app.loss.envelope import LARGE, Envelope
 from stream_app.loss.temporal import Adversary, checked
 
 _SETTLED = 1 - 1e-14
-"""Share of the whole stretch's loss from which a loss counts as equal to it.
+"""Share of the whole stretch's loss at or above which a loss counts as equal to it.
 
 Losses grow with a stretch's length, and rounding errors are of this size.
 """
@@ -42,7 +42,7 @@ class Stretch(NamedTuple):
 
 
 class Way(NamedTuple):
-    """The way from a timestamp's loss to that of the fixed end, along the vertices of the whole stretch."""
+    """The way from a timestamp's loss to the loss at the fixed end, along the vertices of the whole stretch."""
 
     least: float  # the smallest loss there that stays on these vertices all the way
     above: tuple[float, float]
@@ -83,8 +83,8 @@ def shortened(envelope: Envelope, stretches: Sequence[Stretch]) -> list[_Floats]
 def shared_ways(envelope: Envelope, stretch: Stretch) -> list[Way]:
     """Return the way from each timestamp of a stretch except the last.
 
-    With ``k = exp(-epsilon)`` and ``g = 1 - k``, a step is ``x -> ((S + D g) x + g) / (D k x + k)``. It is linear
-    fractional without negative coefficients, so steps compose as matrices and nothing cancels.
+    With ``k = exp(-epsilon)`` and ``g = 1 - k``, a step is ``x -> ((S + D g) x + g) / (D k x + k)``. This step is
+    linear fractional without negative coefficients, so steps compose as matrices and nothing cancels.
     """
     ways = [Way(0.0, (1.0, 0.0), (0.0, 1.0), 0)]
     for place in range(1, len(stretch.whole) - 1):
@@ -112,7 +112,7 @@ def _before(base: float, gain: float, loss: float) -> float:
 
 
 def _product(row: tuple[float, float], step: tuple[float, float, float, float]) -> tuple[tuple[float, float], int]:
-    """Return row times step, scaled so that its larger entry is in 0.5..1, and the power of 2 that was taken out."""
+    """Return row times step, scaled so that the larger entry is in 0.5..1, and the power of 2 that was taken out."""
     first, second = row[0] * step[0] + row[1] * step[2], row[0] * step[1] + row[1] * step[3]
     power = frexp(max(first, second))[1]
     return (ldexp(first, -power), ldexp(second, -power)), power
@@ -151,7 +151,7 @@ class LandmarkError(ValueError):
 
 
 def landmark_losses(adversary: Adversary, epsilons: Sequence[float], landmarks: Iterable[int]) -> tuple[float, ...]:
-    """Return the estimate for every timestamp; without landmarks it is the temporal loss.
+    """Return the estimate for every timestamp; without landmarks, this is the temporal loss.
 
     ``landmarks`` are indices into ``epsilons``, in any order, possibly repeated. Raises `EpsilonError`, and
     `LandmarkError` for an index that is not a timestamp.

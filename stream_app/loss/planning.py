@@ -4,8 +4,8 @@ Cao et al. 2017, section V. Their two algorithms search for the same equilibrium
 
 The supremum is that of a loss that gains the same epsilon at every timestamp, for ever. It is the fixed point of
 ``alpha = L(alpha) + epsilon``. A single vertex (D, S) has one such point, a root of ``D x^2 + (1 - S - (S + D) m) x - m
-= 0`` with ``x = expm1(alpha)`` and ``m = expm1(epsilon)``. L is the largest of all vertices, so its fixed point is the
-largest of theirs (Cao et al. 2017, theorem 5).
+= 0`` with ``x = expm1(alpha)`` and ``m = expm1(epsilon)``. L is the largest over all vertices, so its fixed point is
+the largest of their fixed points (Cao et al. 2017, theorem 5).
 """
 
 from collections.abc import Callable
@@ -53,7 +53,7 @@ class PlanError(ValueError):
 def constant_epsilon(adversary: Adversary, bound: float) -> float:
     """Return the largest epsilon that every timestamp may spend forever while the loss stays within bound.
 
-    The result is 0 if there is none, for example if each value is known from the previous one.
+    The result is 0 if there is no such epsilon, for example if each value is known from the previous one.
 
     Guarantee: supremum of backward + supremum of forward - epsilon <= bound (Cao et al. 2017, algorithm 2).
     """
@@ -65,8 +65,8 @@ def schedule(adversary: Adversary, bound: float, timestamps: int) -> tuple[float
     """Return an epsilon for each of ``timestamps`` so that temporal loss reaches ``bound`` at all of them.
 
     The first and the last are larger, because nothing comes before the first or after the last; all others are
-    `constant_epsilon` (Cao et al. 2017, algorithm 3). If that is 0, nothing between the two is published; see
-    `even_epsilon`.
+    `constant_epsilon` (Cao et al. 2017, algorithm 3). If that is 0, nothing between the first and the last is
+    published; see `even_epsilon`.
 
     Guarantee: temporal loss <= bound at every timestamp.
     """
@@ -90,7 +90,7 @@ def schedule(adversary: Adversary, bound: float, timestamps: int) -> tuple[float
 def even_epsilon(adversary: Adversary, bound: float, timestamps: int) -> float:
     """Return the largest epsilon that each of ``timestamps`` may spend while the loss stays within ``bound``.
 
-    It is above 0 even if `constant_epsilon` is 0: a finite series can be published when an endless one cannot.
+    The result is above 0 even if `constant_epsilon` is 0: a finite series can be published when an endless one cannot.
 
     Guarantee: temporal loss <= bound at every timestamp.
     """

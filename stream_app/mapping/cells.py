@@ -1,4 +1,4 @@
-"""The rows of a file that its mapping selects, and the numbers that their cells represent."""
+"""The rows that a mapping selects from a file, and the numbers that the cells represent."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ Cell = str | int | float | bool | None
 class FileError(ValueError):
     """Raised if a file does not fit its mapping.
 
-    ``number`` is the line or the record, or None if the fault is not in a single line or record.
+    ``number`` is the line or record number, or None if the fault is not in a single line or record.
     """
 
     def __init__(self, message: str, number: int | None = None) -> None:
@@ -85,7 +85,7 @@ class Numbers:
 
         Anything that is not a number is kept unchanged, so that the publishing decision rejects it with its reason.
         Raises `FileError` for a word that a sensor writes for values beyond the ends of its range, if the mapping gives
-        no number for it.
+        no number for the word.
         """
         if self._shared and (shared := _BOTH.fullmatch(text_of(parts[0]))):
             parts = shared.groups()
@@ -121,7 +121,7 @@ class Numbers:
         return text
 
     def _growth(self, series: str | None, name: str, found: object) -> object:
-        """Return how much a register grew since the previous row; anything that is not a number stays as it is."""
+        """Return how much a register grew since the previous row; return anything that is not a number unchanged."""
         if not isinstance(found, Decimal):
             return found
         registers = self._before.setdefault(series, {})

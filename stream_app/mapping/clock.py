@@ -23,7 +23,7 @@ Stamp = int | datetime | None
 """Milliseconds since 1970-01-01 UTC, a local time without an offset, or None for a cell that is not a time."""
 _MIDNIGHT: Final = re.compile(r"(?<=[T ])24(?=:00(:00)?$)", re.ASCII)
 MOST_WAITING: Final = 500_000
-"""The maximum number of rows, over all series, that may wait for later rows to show their pass of an hour."""
+"""The maximum number of rows, over all series, that may wait for later rows to show which pass they belong to."""
 MOST_DIGITS: Final = 22
 """The number of digits in a time in nanoseconds up to the year 9999."""
 _APART_MS: Final = 3 * 3_600_000
@@ -116,7 +116,7 @@ class _Run(list[_Waiting]):
     begun = False  # whether the series has rows before these
 
     def moments(self) -> list[int]:
-        """Return the rows' moments; raise `FileError` if their order does not determine them."""
+        """Return the rows' moments; raise `FileError` if the order of the rows does not determine the moments."""
         pairs = [(before.local, one.local) for before, one in pairwise(self)]
         back = [nth for nth, (before, local) in enumerate(pairs, 1) if local < before]
         if not back:  # a time that is there twice belongs to both passes if all times do
@@ -184,7 +184,7 @@ class Moments:
             waiting.popleft()
 
     def _read(self, row: DatedRow) -> TimedRow | _Waiting:
-        """Return a row with its moment and end its series' run, or add the row to a run."""
+        """Return a row with its moment and end the run of its series, or add the row to a run."""
         stamp = row.stamp
         if isinstance(stamp, datetime):
             found = self._local(row, stamp)

@@ -1,4 +1,4 @@
-"""Records of JSON and XML: lists or lines of objects, and elements; dotted paths name their members."""
+"""Records in JSON (lists or lines of objects) and XML (elements); dotted paths name the members of records."""
 
 import io
 from collections.abc import Collection, Iterable, Iterator
@@ -142,7 +142,7 @@ def _member(record: dict[str, Any], name: str, path: list[str]) -> Cell:
 
 
 def xml_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[PickedCells]:
-    """Yield the elements that are records, one by one, in constant memory.
+    """Yield the elements that are records, one at a time, using constant memory.
 
     Raises `FileError` for invalid XML, for entities, and if no element has the required name.
     """

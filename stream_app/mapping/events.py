@@ -37,7 +37,7 @@ class MappedFile:
         self.left_out = Counter[str]()
         """Rows that yielded no event.
 
-        Keys: ``other`` (conditions), ``missing``, ``first`` (of a register) and ``above`` (the names).
+        Keys: ``other`` (unmet conditions), ``missing``, ``first`` (of a register) and ``above`` (the column names).
         """
         self.unread = Counter[str]()
         """The number of events not read in full: with no ``time``, or with a ``value`` that is text or missing."""
@@ -45,7 +45,7 @@ class MappedFile:
         """Events so far."""
         self.series = set[str]()
         self.newest_first = False
-        """Whether the newest rows come first in the file; if so, it is read from its end."""
+        """Whether the newest rows come first in the file; if so, the file is read from the end."""
 
     def events(self, found: io.BufferedReader) -> Iterator[tuple[int, bytes]]:
         """Yield, for each event, the number of its line or record and its bytes, oldest first.
@@ -211,7 +211,7 @@ def _is_read(value: object) -> bool:
 
 
 def _newest_first(head: Iterable[DatedRow]) -> bool:
-    """Return whether rows more often precede than follow the previous row of their series in time."""
+    """Return whether, compared with the previous row of their series, more rows are earlier than later."""
     steps = Counter[bool]()
     before: dict[str | None, int] = {}
     for row in head:

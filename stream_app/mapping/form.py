@@ -62,7 +62,7 @@ class FileMapping:
     differences: bool = False
     """Whether a value is a register reading, so that its growth since the previous row counts."""
     separator: str | None = None
-    """None means the first of `SEPARATORS` with which a line contains the requested names."""
+    """None means the first of `SEPARATORS` that splits a line into fields that include the requested names."""
     decimal: Literal[".", ","] = "."
     no_header: bool = False
     """Whether no line names the columns; if so, their names are numbers starting from 1."""
@@ -86,7 +86,7 @@ class FileMapping:
         return "it distinguishes several sorts of reading; if the file has only one sort, add --single ''"
 
     def lacking(self) -> Iterator[Fault]:
-        """Yield everything that every mapping needs but this one lacks."""
+        """Yield everything that every mapping needs but this mapping lacks."""
         if not self.timestamp_columns:
             yield Fault("timestamp_column", "is missing; specify the time column")
         if not self.value_columns:

@@ -24,7 +24,7 @@ from stream_app.mapping.timeforms import DAYS, formats_of, has_offset, is_hour
 SAMPLED: Final = 1_000
 """The number of rows at the start whose cells are examined."""
 MOST_WORDS: Final = 5
-"""Maximum number of words among numbers; a column with more contains text."""
+"""Maximum number of words among numbers; a column with more words contains text."""
 _MOST: Final = 0.9
 """The share of a column's cells that must be times, or numbers."""
 
@@ -212,7 +212,7 @@ def _of_xml(found: io.BufferedReader) -> Inspection:
 
 
 def _shipped_records(samples: Mapping[str, Sequence[Mapping[str, str]]]) -> str | None:
-    """Return the record path of a shipped mapping if the samples have records with all its columns."""
+    """Return the record path of a shipped mapping if the samples have records with all of the mapping's columns."""
     for known in shipped_mappings().values():
         found = {name for one in samples.get(known.records or "", ()) for name in one}
         if found and set(known.columns) <= found:

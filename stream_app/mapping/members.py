@@ -19,7 +19,7 @@ from stream_app.plain import NOT_UTF8, meant
 from stream_app.privacy.policy import Fault
 
 MOST_PLACES: Final = 20
-"""The maximum number of digits of a factor before or after its point."""
+"""The maximum number of digits before or after the decimal point of a factor."""
 _SHIPPED: Final = resources.files("stream_app.mapping") / "shipped"
 MEMBERS: Final = (
     "timestamp_column",
@@ -31,9 +31,9 @@ MEMBERS: Final = (
 def mapping_of(given: Mapping[str, Any], base: FileMapping | None = None) -> FileMapping:
     """Return the mapping that ``given`` describes, based on ``base``.
 
-    Raises `MappingError` with every fault. A member that is None is not given. The columns of ``base`` in `single` also
-    apply, unless `single` is given but empty. The conditions of ``base`` also apply, unless a given condition names the
-    only text allowed in their column.
+    Raises `MappingError` with every fault. A member that is None counts as not given. The columns that ``base`` has in
+    `single` also apply, unless `single` is given but empty. The conditions of ``base`` also apply, unless a given
+    condition names the only text allowed in their column.
     """
     reader = _Reader(given)
     found = {
@@ -237,7 +237,7 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def _decimal(found: object) -> Decimal:
-    """Return an exact number; a float is taken by its printed digits."""
+    """Return an exact number; a float is converted by its printed digits."""
     try:
         number = Decimal(str(found).strip())
     except InvalidOperation:

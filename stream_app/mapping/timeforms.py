@@ -31,7 +31,7 @@ _DIGITS: Final = {10: "s", 13: "ms", 16: "us", 19: "ns"}
 
 
 def formats_of(cells: Sequence[str]) -> list[str]:
-    """Return the formats that fit the most cells, if they fit nearly all; "" is ISO 8601."""
+    """Return the formats that fit the most cells, if those formats fit nearly all cells; "" is ISO 8601."""
     if not cells:
         return []
     if all(cell.isascii() and cell.isdigit() and len(cell) in _DIGITS for cell in cells):

@@ -16,12 +16,12 @@ class Times:
     interval_ms: int
     """The most frequent time between two rows, or 0 if there is only one row."""
     regular: int
-    """How many of the times between two rows equal that interval."""
+    """How many of the times between two rows equal ``interval_ms``."""
     gaps: int
     """The number of times between two rows that exceed one and a half intervals."""
     repeated: int
     backwards: int
-    """The number of rows that are earlier than the row above them."""
+    """The number of rows that have an earlier time than the row above them."""
 
     @classmethod
     def of(cls, moments_ms: Iterable[int]) -> "Times | None":

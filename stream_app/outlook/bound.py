@@ -15,8 +15,8 @@ from stream_app.privacy.values import NANO
 def within_of(request: PlanRequest) -> dict[str, float | None] | None:
     """Return what each event may spend within the bound under any scheme; None if no bound is requested.
 
-    ``constant`` holds forever and ``even`` over the horizon; ``first``, ``between`` and ``last`` (by the place of the
-    event) are the largest of all. Raises `PlanError` if the bound is not finite and above 0.
+    ``constant`` applies forever and ``even`` over the horizon; ``first``, ``between`` and ``last`` (by the event's
+    place) are the largest amounts of all. Raises `PlanError` if the bound is not finite and above 0.
     """
     adversary, bound, events = request.adversary, request.bound, request.horizon.events
     if adversary is None or bound is None:
@@ -47,7 +47,7 @@ def temporal_loss(adversary: Adversary, epsilons: Sequence[float], gap: int) -> 
 
 
 def _accumulated(envelope: Envelope, epsilons: Sequence[float], gap: int) -> tuple[list[float], list[float]]:
-    """Return the loss after each epsilon, and the loss that remained before each."""
+    """Return the loss after each epsilon, and the loss that remained before it."""
     after: list[float] = []
     before: list[float] = []
     kept = 0.0

@@ -1,4 +1,4 @@
-"""A horizon of regular events, and a course over it: what the worker's own decision spends on them.
+"""A horizon of regular events, and a course over it: what the worker's own decisions spend on the events.
 
 Budgets depend on epsilon, landmarks and scheme, but not on values. Schemes that follow the data are the exception; they
 are run at their two extremes. No computation is duplicated here: each made-up event goes through `decision.decide`. The
@@ -39,7 +39,7 @@ Watch = Callable[[], None]  # called per event
 
 
 class HorizonError(ValueError):
-    """Options that give no horizon, or one too long to process; ``option`` names the one to change."""
+    """Options that give no horizon, or one too long to process; ``option`` names the option to change."""
 
     def __init__(self, option: str, problem: str) -> None:
         self.option = option
@@ -67,8 +67,8 @@ def horizon_of(
     All readings of a step are one event.
 
     With landmarks, the horizon begins one event before the first landmark and ends one event after the last, or
-    `WINDOWS` windows after it if the policy has windows and they are longer. With dummies, it extends from one event
-    before their range to one event after it.
+    `WINDOWS` windows after the last landmark if the policy has windows and they are longer. With dummies, the horizon
+    extends from one event before the dummies' range to one event after that range.
 
     Raises `HorizonError` if an option makes no sense, or the horizon has more than `MOST_EVENTS` events.
     """
@@ -146,8 +146,8 @@ class Course:
     ) -> None:
         """Take a policy's complete ``parameters``, as for `policy_of`.
 
-        If ``rate`` is given, the sampling rate is reset to it after every event (for schemes with a fixed rate). The
-        values stay constant, or jump across the whole range if ``moving``.
+        If ``rate`` is given, the sampling rate is reset to ``rate`` after every event (for schemes with a fixed rate).
+        The values stay constant, or jump across the whole range if ``moving``.
         """
         stood_in = {name: part for name, part in parameters.items() if name not in _UNNEEDED}
         protection: Any = parameters["protection"]

@@ -1,4 +1,4 @@
-"""The error and noise scale to expect of a policy's releases, given what a step spends."""
+"""The error and noise scale to expect in a policy's releases, given what a step spends."""
 
 from stream_app.privacy import kinds
 from stream_app.privacy.policy import Policy
@@ -8,9 +8,9 @@ from stream_app.privacy.protection import LandmarkLevel
 def expected_error(policy: Policy, spend_nano: int) -> float:
     """Return the mean absolute error of a value perturbed with ``spend_nano`` (at least 1) nano-epsilon.
 
-    Its unit is the kind's `error_unit`. For a statistic of units, each unit of the step is assumed to have a reading.
-    Rounding to the grid adds at most half a resolution. Every announced intrusion into collected data adds further
-    noise.
+    The error's unit is the kind's `error_unit`. For a statistic of units, each unit of the step is assumed to have a
+    reading. Rounding to the grid adds at most half a resolution. Every announced intrusion into collected data adds
+    further noise.
     """
     kind = policy.kind
     if isinstance(kind, kinds.UnitStatistic):
@@ -21,8 +21,8 @@ def expected_error(policy: Policy, spend_nano: int) -> float:
 def expected_scale(policy: Policy, spend_nano: int) -> float:
     """Return the noise scale as stated in releases.
 
-    For a vector, it is in shares of a part's range and equal for all parts. For a mean, it is the scale of one item;
-    for a mean over a hidden number, the scale of the sum.
+    For a vector, the scale is in shares of a part's range and equal for all parts. For a mean, it is the scale of one
+    item; for a mean over a hidden number, it is the scale of the sum.
     """
     return policy.kind.expected_scale(spend_nano, 1 if policy.units is None else policy.units.per_step)
 
@@ -34,7 +34,7 @@ def per_step(policy: Policy) -> int:
 
 
 def regular_nano(policy: Policy) -> int:
-    """Return what a step of units may spend if nothing was registered late, in nano-epsilon.
+    """Return what a step of units may spend, in nano-epsilon, if nothing was registered late.
 
     This is all of epsilon, unless budget is kept for spare landmarks in past steps: ``w * (E // (w + spare))``.
     """

@@ -27,11 +27,12 @@ class Loud(NamedTuple):
 
 
 def loud(policy: Policy) -> Loud | None:
-    """Return how far the noise at landmarks exceeds the range; None if it does not or there are no landmarks.
+    """Return the noise at landmarks if its scale exceeds the values' range, else None.
 
-    The noise is that of the share proposed for the first landmark. Counts and categories have no range: a count has no
-    upper limit, and a category is true or false at any noise. Collected data are judged by their number of contributors
-    (`plan --error`).
+    The noise is that of the share proposed for the first landmark. The result is also None for hidden (drawn)
+    landmarks, for units, and for policies that publish no landmarks. Counts and categories have no range: a count has
+    no upper limit, and a category is true or false at any noise. Collected data are judged by their number of
+    contributors (`plan --error`).
     """
     protection = policy.protection
     # PRIVACY: the number of landmarks is a secret under dummies, and the noise would show it.

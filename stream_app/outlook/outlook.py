@@ -22,7 +22,7 @@ COUNTS: Final = (1, 2, 5, 10, 20, 50, 100)
 
 
 class MeanRange(NamedTuple):
-    """A figure over the published steps: its mean, its smallest and its largest value."""
+    """A figure's mean, smallest and largest value over the published steps."""
 
     mean: float
     least: float
@@ -31,7 +31,7 @@ class MeanRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The figures of the landmarks or of the regular steps, as means over all courses."""
+    """The figures for the landmarks or for the regular steps, as means over all courses."""
 
     steps: int
     published: float
@@ -44,7 +44,10 @@ class Side:
     None if too many are needed or no error is requested.
     """
     lead: int | None = None
-    """The lead, in contributors, that an item needs to be drawn at every published step; None if not a choice."""
+    """The lead, in contributors, that an item needs in order to be drawn at every published step.
+
+    None if the kind is not a choice.
+    """
 
     def means(self) -> tuple[tuple[str, MeanRange | None], ...]:
         """Return the figures by name."""
@@ -67,13 +70,13 @@ class Outlook:
 
 
 def events_of(request: PlanRequest) -> int:
-    """Return the least number of events that `outlooks` processes, for a progress bar."""
+    """Return the minimum number of events that `outlooks` processes, for a progress bar."""
     events = request.horizon.events
     return sum(draws(variant, events) * events for variant in variants(request.policy))
 
 
 def outlooks(request: PlanRequest, watch: Watch) -> Iterator[Outlook]:
-    """Yield the figures of each scheme of the policy's level.
+    """Yield the figures for each scheme at the policy's level.
 
     Raises `CourseError` if the policy rejects the horizon.
     """
@@ -126,14 +129,14 @@ def _side(spends_nano: Sequence[int], courses: int, request: PlanRequest) -> Sid
 
 
 class Crowd(NamedTuple):
-    """The policy's outlook with a number of made-up landmarks, which shows how the noise grows with them."""
+    """The policy's outlook with a number of made-up landmarks; it shows how the noise grows with that number."""
 
     landmarks: int
     outlooks: tuple[Outlook, ...]  # of all schemes of the policy's level
 
 
 def crowds(policy: Policy, watch: Watch) -> Iterator[Crowd]:
-    """Yield an outlook for each number in `COUNTS`; yield nothing if the level has no landmarks or they are hidden."""
+    """Yield an outlook for each number in `COUNTS`; yield nothing if landmarks are hidden or the level has none."""
     for request in _requests(policy):
         yield Crowd(request.horizon.events - 2, tuple(outlooks(request, watch)))
 

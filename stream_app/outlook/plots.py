@@ -25,7 +25,7 @@ _SIDES: Final = (
 
 
 def errors_of(outlooks: Sequence[Outlook], kind: Kind, axes: "Axes") -> None:
-    """Draw the expected error of landmarks and regular steps by scheme, with the policy's own in colour."""
+    """Draw the expected error of landmarks and regular steps by scheme, with the policy's own scheme in colour."""
     for shift, name, own, other in _SIDES:
         for mine in (True, False):
             sides = [(place, getattr(outlook, name).error) for place, outlook in enumerate(outlooks)]
@@ -97,7 +97,7 @@ def _look(place: int, outlook: Outlook) -> dict[str, Any]:
 
 
 def _own_last(outlooks: Sequence[Outlook]) -> list[tuple[int, Outlook]]:
-    """Return the schemes and their positions, with the own scheme last so that it is drawn on top."""
+    """Return the schemes and their positions, with the policy's own scheme last so that it is drawn on top."""
     return sorted(enumerate(outlooks), key=lambda found: found[1].variant.own)
 
 

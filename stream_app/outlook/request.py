@@ -12,7 +12,7 @@ from stream_app.privacy.scheme import SCHEMES
 from stream_app.privacy.values import NANO
 
 REGULAR_SHARES = (0.75, 0.5, 0.25)
-"""Shares of Balanced to compare with the policy's own.
+"""Shares of Balanced to compare with the policy's own share.
 
 A larger share means less error at regular steps and more temporal loss.
 """
@@ -39,7 +39,7 @@ class Variant(NamedTuple):
 
     @property
     def leaves_out(self) -> bool:
-        """Whether this is Balanced without published landmarks; others are compared with it by name."""
+        """Whether this is Balanced without published landmarks; other variants are compared with it by name."""
         return self.scheme.get("regular_share") == ALL
 
     @property
@@ -104,7 +104,7 @@ class PlanRequest(NamedTuple):
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        """Return the policy's parameters with the true landmarks, which the planner knows and dummies hide."""
+        """Return the policy's parameters with the true landmarks, which the planner knows but dummies hide."""
         policy = self.policy
         if policy.dummies is None:
             return policy.parameters

@@ -35,7 +35,7 @@ def contributors(policy: Policy, spend_nano: int, error: Fraction) -> int | None
     """Return how many contributors a release with this budget needs for an error above 0, or None.
 
     For a sum, the error is per contributor, in the value's unit. For a mean, it is the mean's error. For counts, it is
-    a share of the contributors. For a choice, it is also a share of them: the lead of the item that is to be drawn.
+    a share of the contributors. For a choice, it is also a share of the contributors: the lead of the item to be drawn.
     None means that more than `MOST_CONTRIBUTORS` are needed, or that the data are not collected.
     """
     kind, collect = policy.kind, policy.collect
@@ -74,7 +74,7 @@ def within_words(policy: Policy, error: float) -> str | None:
 
 
 def lead(kind: Choice, spend_nano: int) -> int:
-    """Return how many contributors an item must lead by to be drawn with probability `WANTED`."""
+    """Return by how many contributors an item must lead to be drawn with probability `WANTED`."""
     return lead_of(len(kind.items), spend_nano / NANO / kind.largest_change)
 
 
@@ -120,7 +120,7 @@ def reach_of(tail: Tail) -> int:
 
 
 def contributors_of_total(reach: int, error_cells: Fraction) -> int:
-    """Return how many contributors reduce a noise of ``reach`` cells in the total to ``error_cells`` for each."""
+    """Return how many contributors reduce noise of ``reach`` cells in the total to ``error_cells`` per contributor."""
     return max(1, ceil(reach / error_cells))
 
 
@@ -129,8 +129,8 @@ def contributors_of_mean(sum_rate: float, number_rate: float, farthest: int, err
 
     With noise x in the sum and y in the number n, and the mean m cells from the middle of the range, the error is ``|x
     - m y| / (n + y)``. The mean is assumed to lie at an end of the range, ``farthest`` cells away, where y matters
-      most. The gain from clamping there is ignored, and n + y < 1 is a failure. The result for n therefore also holds
-      for any larger number.
+    most. The gain from clamping there is ignored, and n + y < 1 is a failure. The result for n therefore also holds for
+    any larger number.
     """
     most = min(ceil(NEGLIGIBLE / number_rate), MOST_DRAWS)
     draws = np.arange(-most, most + 1, dtype=np.float64)
@@ -164,14 +164,14 @@ def _below(rate: float, cell: NDArray[np.float64]) -> NDArray[np.float64]:
 def lead_of(items: int, rate: float) -> int:
     """Return the lead over all others, in contributors, that gets an item chosen with probability `WANTED`.
 
-    An item of n contributors has the weight ``exp(rate * n)``. The leading item is least likely to be chosen if all
-    others are equal, with probability ``1 / (1 + (items - 1) exp(-rate * lead))``.
+    An item chosen by n contributors has the weight ``exp(rate * n)``. The leading item is least likely to be chosen if
+    all others are equal, with probability ``1 / (1 + (items - 1) exp(-rate * lead))``.
     """
     return max(1, ceil(log((items - 1) * WANTED / (1 - WANTED)) / rate))
 
 
 def _least(holds: Callable[[int], bool], first: int) -> int:
-    """Return the smallest number from ``first`` on for which ``holds`` is true, if larger ones stay true."""
+    """Return the smallest number from ``first`` on for which ``holds`` is true, if it stays true for larger ones."""
     low, high = first, first
     while not holds(high):
         low, high = high + 1, 2 * high + 1

@@ -211,7 +211,7 @@ def adopt(
     may_weaken: bool = False,
     claims: bool = False,
 ) -> StateChange[PolicyEntry] | Rejection:
-    """Begin the period of ``policy`` for a series after that of ``before`` (None for a new series).
+    """Begin the period of ``policy`` for a series after the period of ``before`` (None for a new series).
 
     Guarantee: the budget used by closed periods and the budget of the new one sum to at most the lifetime. Unless
     ``may_weaken`` is set, the new period jointly protects the future part of everything that ``before`` jointly
@@ -267,8 +267,8 @@ def register(
     """Register late landmarks, either all of them or none.
 
     The guarantee holds for every pair of series that are neighbours under the resulting set. A step already processed
-    is charged the largest regular cost, which is at least its own. A unit of such a step is charged its part of that
-    cost.
+    is charged the largest regular cost, which is at least the step's own cost. A unit of such a step is charged its
+    part of that cost.
     """
     if state.closed:
         return Rejection("closed")

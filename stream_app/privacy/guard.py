@@ -10,12 +10,12 @@ the largest regular cost. A regular step is one that is not a landmark; with w =
 Invariant: ``S + W <= E``. It implies the theorem: L and any w consecutive steps together have spent at most S + W.
 
 * A landmark spends x: S grows by x, so x <= E - S - W is necessary and sufficient.
-* A regular step spends x: the window that ends with it sums to x plus the costs of the w - 1 steps before it, without
+* A regular step spends x: the window that ends with it sums to x plus the costs of the w - 1 steps before it, excluding
   landmarks. W becomes the larger of this sum and W. So x <= E - S - (the sum of those earlier costs) is necessary and,
   with S + W <= E, sufficient.
 * A step not yet processed becomes a landmark: nothing was spent on it, so S and W do not change.
-* n processed steps become landmarks: S must grow by their costs, each at most m. They are no longer regular, but W
-  does not change, because another window may have the same sum. So S + n*m + W <= E is needed.
+* n processed steps become landmarks: S must grow by their costs, each at most m. They are no longer regular, but W does
+  not change, because another window may have the same sum. So S + n*m + W <= E is needed.
 
 At level w-event each event may also cost e1, for a private dissimilarity. A window contains at most w events, so w*e1
 is subtracted from what may be spent, ``P = E - w*e1``, and counts in W from the first charged event on. Source:
@@ -29,11 +29,11 @@ lose at most n*M/w, and S grows by this amount.
 
 Versions: a version with w > 1, and any version after one, spends nothing on a step while one of its own windows
 contains that step and the last step that earlier versions spent on. It also spends nothing while a window of an earlier
-version contains that step and the last step that this earlier version itself spent on. Steps of versions differ in
-length, so this is counted in milliseconds. A window of a version does not bind two later versions to each other: the
-lifetime bounds what is protected across many versions. If one of two versions has units, equal units in equal windows
-on one grid need not wait, because the same things are protected together. Otherwise, the version waits for the longer
-of both windows, of units or steps, after the last step that was spent on.
+version contains that step and the last step that this earlier version itself spent on. Versions can have steps of
+different lengths, so this is counted in milliseconds. A window of a version does not bind two later versions to each
+other: the lifetime bounds what is protected across many versions. If one of two versions has units, equal units in
+equal windows on one grid need not wait, because they jointly protect the same things. Otherwise, the version waits for
+the longer of both windows, of units or steps, after the last step that was spent on.
 
 Rule of this file: nothing in it reads a value, a rate or a clock, and no other file changes S, W, m or a window.
 """
@@ -50,8 +50,8 @@ Spend = tuple[int, int]
 class WindowLevel(NamedTuple):
     """Any ``steps`` consecutive steps and, with ``landmarks``, the landmarks as well.
 
-    ``charge_nano`` is e1, the cost of each event's private dissimilarity, or 0 without one. ``sensitivity`` is D, the
-    most by which neighbours' distances from a release differ, in cells. ``spendable_nano`` is P = E - w*e1.
+    ``charge_nano`` is e1, the cost of each event's private dissimilarity, or 0 if there is none. ``sensitivity`` is D,
+    the most by which neighbours' distances from a release differ, in cells. ``spendable_nano`` is P = E - w*e1.
     """
 
     steps: int
@@ -87,14 +87,14 @@ class Window(NamedTuple):
 
     @property
     def published(self) -> Spend | None:
-        """Return the last published regular step and its cost, or None without one."""
+        """Return the last published regular step and its cost, or None if none was published."""
         return self.last or (self.spends[-1] if self.spends else None)
 
     def closed(self, spent_end_ms: int, reach_ms: int) -> "Window":
         """Return the window after its period closes, for later periods.
 
         ``spent_end_ms`` is the end of the period's last step with a cost or charge, and ``reach_ms`` is the end of the
-        last window that contains that step, or 0 if windows are steps.
+        last window that contains that step, or 0 if windows are single steps.
         """
         return Window(0, spent_end_ms, max(self.reach_ms, reach_ms))
 
@@ -107,10 +107,10 @@ class Window(NamedTuple):
         return Window(max(own_ms, self.reach_ms), self.spent_end_ms, self.reach_ms)
 
     def of_single_steps(self, source_ms: int) -> "Window":
-        """Return the window of a stored version of single steps, corrected for old rows.
+        """Return the window of a stored single-step version, corrected for old rows.
 
-        Its last release is at ``source_ms`` (-1: none). Old rows of such versions, which did not wait, still contain
-        the opening time of the previous version. None of them had units.
+        The version's last release is at ``source_ms`` (-1 if there is none). Old rows of such versions, which did not
+        wait, still contain the opening time of the previous version. None of them had units.
         """
         if self.whole:
             return self
@@ -123,7 +123,7 @@ NO_WINDOW = Window()
 
 
 class Guard(NamedTuple):
-    """The budget of a period and what it has spent, in nano-epsilon: E, S, W and the window.
+    """A period's budget and what the period has spent, in nano-epsilon: E, S, W and the window.
 
     Each method takes the policy's ``level``, which is None if windows are single steps.
     """
@@ -136,7 +136,7 @@ class Guard(NamedTuple):
     def offered(
         self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
     ) -> "tuple[Guard, int]":
-        """Return the guard after ``step``, and the amount spent: all of ``spend_nano``, or 0 if it is refused.
+        """Return the guard after ``step``, and the amount spent: all of ``spend_nano``, or 0 if the cost is refused.
 
         If windows are single steps, the figures may be columns of many series.
         """
@@ -152,7 +152,7 @@ class Guard(NamedTuple):
     def spend(
         self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
     ) -> "Guard | None":
-        """Return the guard after publishing ``step`` at a cost of ``spend_nano``, or None if this is refused."""
+        """Return the guard after publishing ``step`` at a cost of ``spend_nano``, or None if the cost is refused."""
         if level is None:
             guard, spent = self.offered(level, step, start_ms, landmark=landmark, spend_nano=spend_nano)
             return guard if spent == spend_nano and start_ms >= self.window.opens_ms else None
@@ -173,17 +173,17 @@ class Guard(NamedTuple):
         return Guard(budget, spent, max(peak, loss_nano), after)
 
     def charge(self, level: WindowLevel | None, charge_nano: int) -> "Guard | None":
-        """Return the guard after the landmarks together cost ``charge_nano`` more, or None if refused."""
+        """Return the guard after the landmarks together cost ``charge_nano`` more, or None if this is refused."""
         budget, spent, peak, window = self
         if not _takes_landmarks(level) or not allowed(budget, spent, peak, charge_nano, landmark=True):
             return None
         return Guard(budget, *paid(spent, peak, charge_nano, landmark=True), window)
 
     def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> "Guard | None":
-        """Return the guard after ``steps`` processed regular steps became landmarks, or None if refused.
+        """Return the guard after ``steps`` processed regular steps became landmarks, or None if this is refused.
 
-        All of them are in ``added``. ``steps`` also counts steps without an event: they spent nothing, but the list of
-        landmarks does not show which steps these are.
+        All of these steps are in ``added``. ``steps`` also counts steps without an event: those spent nothing, but the
+        list of landmarks does not show which steps they are.
         """
         if steps == 0:
             return self
@@ -195,9 +195,9 @@ class Guard(NamedTuple):
         return Guard(budget, spent + steps * largest, peak, window._replace(spends=kept))
 
     def charge_units(self, window: int, units: int) -> "Guard | None":
-        """Return the guard after ``units`` units of processed steps became landmarks, or None if refused.
+        """Return the guard after ``units`` units of processed steps became landmarks, or None if this is refused.
 
-        Any ``window`` consecutive units are protected together. ``units`` also counts those without a reading.
+        Any ``window`` consecutive units are jointly protected. ``units`` also counts units without a reading.
         """
         budget, spent, peak, window_before = self
         charge_nano = -(-units * peak // window)
@@ -206,7 +206,7 @@ class Guard(NamedTuple):
         return Guard(budget, spent + charge_nano, peak, window_before) if units else self
 
     def unspent(self, level: WindowLevel | None, step: int, start_ms: int) -> "Guard":
-        """Return the guard after ``step``, which was not published; W includes the charges of its window."""
+        """Return the guard after ``step``, which was not published; W includes the charges of the step's window."""
         if level is None or not level.charge_nano or start_ms < self.window.opens_ms:
             return self
         loss_nano = self.window.spent_nano(level, step) + level.steps * level.charge_nano

@@ -12,9 +12,9 @@ Interval = tuple[int, int]
 """Steps ``[first, end)`` by index; a step starts at its index times the step length."""
 
 MOST_INTERVALS = 65_536
-"""Maximum number of intervals of one series; they take about two megabytes of its row.
+"""Maximum number of intervals for one series; they take about two megabytes of the series' row.
 
-If a row were too large for its topic, its partition would stop forever.
+If a row were too large for its topic, the row's partition would stop forever.
 """
 
 

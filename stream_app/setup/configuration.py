@@ -25,7 +25,7 @@ NO_LIFETIME = (
     "no version would ever be renewed, because without lifetime_epsilon the first policy's epsilon is the limit; set "
     "it to at most epsilon times the number of versions that you want"
 )
-"""The fault of a policy with `renew` if the configuration has no lifetime."""
+"""The fault reported for a policy with `renew` if the configuration has no lifetime."""
 
 
 def context_of(settings: Settings, keys: KeyRing, partition_of: Callable[[bytes], int] | None = None) -> Context:
@@ -106,7 +106,7 @@ def policies_in(path: Path, limits: Limits = Limits()) -> tuple[DefaultPolicy, .
 
 
 class WrittenPolicy(NamedTuple):
-    """A default policy as written, with its place in settings or a file, and the folder of the files it names."""
+    """A default policy as written, with its place in settings or a file, and the folder of the files that it names."""
 
     place: str  # prefix of field names in messages: a table of the settings or a line of a file
     document: Any

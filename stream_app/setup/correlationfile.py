@@ -35,7 +35,7 @@ def load(path: Path) -> Correlation:
 def adversary_of(
     file: Path | None, name: str | None, correlations: Callable[[], Mapping[str, Path]]
 ) -> tuple[Adversary | None, str]:
-    """Return the adversary for the correlation of a file or, without one, of a policy; or say why there is none.
+    """Return the adversary for a file's correlation or, without a file, a policy's; or say why there is none.
 
     ``correlations`` maps names to the configured files. Raises the same errors as `load`.
     """

@@ -1,7 +1,7 @@
 """Key files: the only place where a noise key is stored, readable only by its owner.
 
 A file contains the secret of its first epoch, and the random fingerprint that ledger entries name. The fingerprint
-survives ratcheting and erasure. The secrets of earlier epochs cannot be derived from it.
+survives ratcheting and erasure. The secrets of earlier epochs cannot be derived from the file.
 """
 
 import fcntl

@@ -1,6 +1,7 @@
 """Settings from one TOML file and the environment, which takes precedence; all errors are reported.
 
-The environment variable for a field is ``LANDMARK_STREAM_<FIELD>``; in it, tables and lists are written as JSON.
+The environment variable for a field is ``LANDMARK_STREAM_<FIELD>``; tables and lists are written as JSON in these
+variables.
 """
 
 import json

@@ -16,7 +16,7 @@ from stream_app.verify.scores import Score, Scores
 from stream_app.verify.trial import Seen
 
 HALVINGS = 60
-"""The number of halvings of the interval with the bound; what remains is below the rounding of doubles."""
+"""How often the interval that contains the bound is halved; what remains is below the rounding of doubles."""
 NEGLIGIBLE = 1e-18
 """A share of a tail; if a term is below it, the remaining terms, which fall at least as fast, change no double."""
 
@@ -74,7 +74,7 @@ THRESHOLDS = 128
 CARE = 4.0
 """Margin of a chosen event, in standard errors, because rare events look telling by chance."""
 LEAST_RUNS = 8
-"""The fewest runs of a history to learn from and to count."""
+"""The minimum number of runs of a history, for learning and for counting."""
 
 
 class TellingEvent(NamedTuple):
@@ -112,7 +112,7 @@ class EventCount(NamedTuple):
     other_runs: int
 
     def loss(self, doubt: float) -> float:
-        """Return the least loss that the event shows at confidence ``1 - doubt``; 0 if it shows none."""
+        """Return the least loss that the event shows at confidence ``1 - doubt``, or 0 if it shows no loss."""
         least = at_least(self.hits, self.runs, doubt / 2)
         most = at_most(self.other_hits, self.other_runs, doubt / 2)
         return max(0.0, log(least / most)) if least else 0.0
@@ -188,7 +188,7 @@ def _counts(ordered: Score, thresholds: Score) -> dict[str, NDArray[np.int64]]:
 
 
 def _wilson(hits: NDArray[np.int64] | Score, runs: int, errors: float) -> Score:
-    """Return a bound on a probability, at ``errors`` standard errors, that is quick to compute (Wilson, JASA 1927)."""
+    """Return a quickly computed bound on a probability, at ``errors`` standard errors (Wilson, JASA 1927)."""
     square = errors * errors
     root = np.sqrt(hits * (1 - hits / runs) + square / 4)
     found: Score = (hits + square / 2 + errors * root) / (runs + square)

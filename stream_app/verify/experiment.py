@@ -1,4 +1,4 @@
-"""The runs that verify a policy on each of its pairs, and those of a control that spends twice as much."""
+"""The runs that verify a policy on each of its pairs, and the runs of a control that spends twice as much."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -18,11 +18,11 @@ CHUNK = 200
 """The number of runs between two checks of the time."""
 TWICE = 2
 _DRAW = 0
-"""The number that derives the secret for drawing a policy's dummies; runs have longer numbers."""
+"""The number from which the secret for drawing a policy's dummies is derived; runs use several numbers."""
 
 
 class Part(NamedTuple):
-    """Some runs of one history of a pair, under the subject or its control."""
+    """Some runs of one history in a pair, under the subject or its control."""
 
     pair: int
     control: bool

@@ -30,7 +30,7 @@ class Extremes(NamedTuple):
 
     @property
     def watched(self) -> tuple[int, ...]:
-        """Return the cells in which the two values differ, or all if none do; noise in other cells reveals nothing."""
+        """Return the cells in which the values differ, or all cells if none do; noise elsewhere reveals nothing."""
         near, far = self.cells
         differing = tuple(nth for nth, (one, other) in enumerate(zip(near, far, strict=True)) if one != other)
         return differing or tuple(range(len(near)))
@@ -39,8 +39,8 @@ class Extremes(NamedTuple):
 def extremes(kind: kinds.Kind) -> Extremes:
     """Return two values that neighbours may have, as far apart as the guarantee covers.
 
-    If a number's sensitivity is its whole range, its values are outside the range, to test that it clamps them. Vectors
-    differ in all parts.
+    If a number's sensitivity is its whole range, the two values are outside the range, to test that they are clamped.
+    Vectors differ in all parts.
     """
     return extremes_of(kind, *kind.item.extremes)
 
@@ -54,7 +54,7 @@ def extremes_of(kind: kinds.Kind, near: Any, far: Any) -> Extremes:
 
 
 def one_cell_apart(kind: kinds.Kind) -> Extremes | None:
-    """Return two values with adjacent cells in each part; None if there are none, or only the `extremes`."""
+    """Return two values with adjacent cells in each part; None if there are no two, or only the `extremes`."""
     values = kind.item.adjacent
     found = None if values is None else extremes_of(kind, *values)
     return None if found is None or found.cells == extremes(kind).cells else found
@@ -83,11 +83,11 @@ class HistoryRecord(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What an observer sees at one place in one history, or in both of a pair: a release, or the counters in memory."""
+    """What an observer sees at one place, in one or both histories of a pair: a release, or the counters in memory."""
 
     name: str
     cells: tuple[RawCells, ...]
-    """The raw values at that place; for a pair, those of both histories."""
+    """The raw values at that place; for a pair, the values of both histories."""
     look_nano: int | None = None
     """The rate of the noise on the counters; None for a release, which states its own rate."""
     after: int | None = None

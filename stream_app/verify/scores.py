@@ -2,9 +2,9 @@
 
 One score follows the mechanisms. It measures how much nearer the measurements are to the first history's cells than to
 the second's, multiplied by the epsilon spent on them. Another score is learnt from a histogram of each column. The
-others are single columns, in which a raw value may show. `event` finds which score is most telling. Ideas: StatDP (Ding
-et al., CCS 2018) looks for events; DP-Sniper (Bichsel et al., S&P 2021) learns scores, whose thresholds are the most
-telling events (Neyman and Pearson).
+other scores are single columns, in which a raw value may show. `event` finds which score is most telling. Ideas: StatDP
+(Ding et al., CCS 2018) looks for events; DP-Sniper (Bichsel et al., S&P 2021) learns scores, whose thresholds are the
+most telling events (Neyman and Pearson).
 """
 
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ UNSEEN = 0.5
 
 
 def bin_ratios(first: Score, second: Score) -> Callable[[Score], Score]:
-    """Learn, from runs of both histories, how much likelier (as a log) each bin of a column is under the first."""
+    """Learn from runs of both histories how much likelier (as a log) a column's bins are under the first history."""
     quantiles = np.quantile(np.concatenate((first, second)), np.linspace(0, 1, BINS + 1), method="lower")
     edges = np.unique(quantiles)
     bins = len(edges) + 1
@@ -54,7 +54,7 @@ def pattern_ratios(first: Seen, second: Seen) -> Callable[[Seen], Score]:
 
 
 class Scores:
-    """All scores of a pair's runs, learnt from some of them."""
+    """All scores of a pair's runs, learnt from some of these runs."""
 
     def __init__(self, pair: Pair, kind: Kind, first: Seen, second: Seen) -> None:
         """Learn from runs of both histories; ``kind`` defines the distance between cells."""
@@ -111,7 +111,7 @@ class Scores:
             yield spend, np.where(missing | (apart == 0), 0.0, (other - one) / (apart or 1.0))
 
     def _both(self, seen: Seen, place: int, output: Output) -> tuple[Score, Score, float]:
-        """Return the distances of the measurements from each history's cells, and between the two histories' cells."""
+        """Return the measurements' distances from each history's cells, and the distance between those cells."""
         columns, _ = cell_columns(self._pair, place)
         cells = seen[:, columns].astype(np.float64)
         one, other = (reference(output, self._pair, side) for side in (0, 1))

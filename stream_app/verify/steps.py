@@ -11,13 +11,13 @@ from stream_app.privacy.protection import EventLevel, LandmarkLevel, UserLevel
 MOST_LANDMARKS = 2
 """Maximum number of landmarks with an event in a history.
 
-They are the last landmarks, to which those without an event leave their budget.
+These are the last landmarks, to which the landmarks without an event leave their budget.
 """
 MOST_OF_A_WINDOW = 4
 MANY = 7
-"""The number of steps before a differing one in the longest histories."""
+"""The number of steps before a step that differs, in the longest histories."""
 FIRST = 1
-"""The first step of histories whose position no landmark determines."""
+"""The first step of histories that are not positioned by a landmark."""
 
 
 class Step(NamedTuple):
@@ -28,7 +28,7 @@ class Step(NamedTuple):
     turned: bool = False
     """Whether the two histories swap their values here."""
     registers: int | None = None
-    """The index of a step that is registered as a landmark before this one is sent."""
+    """The index of a step that is registered as a landmark before this step is sent."""
 
 
 class PairSteps(NamedTuple):
@@ -152,12 +152,12 @@ def _regular(landmarks: LandmarkSet, index: int, way: int) -> int | None:
 
 
 def _ends(length: int) -> tuple[int, ...]:
-    """Return the first and the last of ``length`` steps; the last ones get what the steps in between leave."""
+    """Return the first and the last of ``length`` steps; the last steps get what the steps in between leave."""
     last = FIRST + length - 1
     return tuple(sorted({FIRST, max(FIRST, last - 1), last}))
 
 
 def _window(first: int, steps: int) -> tuple[int, ...]:
-    """Return the first step and the last steps of a window; some schemes save budget for the last ones."""
+    """Return the first step and the last steps of a window; some schemes save budget for the last steps."""
     end = first + steps
     return tuple(sorted({first, *range(max(first, end - MOST_OF_A_WINDOW + 1), end)}))

@@ -65,7 +65,7 @@ def unit_pairs(policy: Policy) -> tuple[neighbours.Pair, ...]:
 def unit_courses(policy: Policy) -> Iterator[UnitCourse]:
     """Yield the ways in which neighbours may differ.
 
-    All steps except the landmarks' own come after the policy's landmarks.
+    All steps except those of the landmarks come after the policy's landmarks.
     """
     units, epsilon_nano = _units(policy), policy.epsilon_nano
     per_step, window = units.per_step, units.window
@@ -101,13 +101,13 @@ def unit_courses(policy: Policy) -> Iterator[UnitCourse]:
 
 
 def _within(units: Units, step: int) -> range:
-    """Return consecutive units that start with a step's first one and stay in that step."""
+    """Return consecutive units that begin with a step's first unit and stay in that step."""
     start = step * units.per_step
     return range(start, start + min(units.window, units.per_step, MOST_DIFFERING))
 
 
 def _across(units: Units, border: int) -> range:
-    """Return consecutive units, half of them before the start of a step; a single unit is the step's first one."""
+    """Return consecutive units, half of them before the start of a step; a single unit is the step's first."""
     length = min(units.window, MOST_DIFFERING)
     start = border * units.per_step - length // 2
     return range(start, start + length)
@@ -183,7 +183,7 @@ def _held(policy: Policy, course: UnitCourse, ends: neighbours.Extremes, step: i
 
 
 def _is_read_twice(policy: Policy, ends: neighbours.Extremes) -> bool:
-    """Return whether, for both values, two readings 1 ms apart give the same cell as one."""
+    """Return whether, for both values, two readings 1 ms apart give the same cell as a single reading."""
     units, kind = _units(policy), policy.kind
     assert isinstance(kind, UnitStatistic), "the policy's steps have units"
     return units.unit_ms > 1 and all(
@@ -193,7 +193,7 @@ def _is_read_twice(policy: Policy, ends: neighbours.Extremes) -> bool:
 
 
 def _readings(units: Units, cells: RawCells) -> tuple[OpenUnit, OpenUnit]:
-    """Return a unit after one reading, and after a second one of the same value."""
+    """Return a unit after one reading, and after a second reading of the same value."""
     once = EMPTY.joined(units, 0, cells[0])
     return once, once.joined(units, 1, cells[0])
 

@@ -52,7 +52,7 @@ class PairResult(NamedTuple):
 
     @property
     def broken(self) -> bool:
-        """Return whether the runs reveal more than declared."""
+        """Return whether the runs reveal more than the declared loss."""
         return self.measured.certain > self.declared
 
     @property
@@ -72,13 +72,16 @@ class Power(NamedTuple):
     twice: int
     """The number of pairs on which the control, which spends twice the budget, is detected."""
     excluded: float | None
-    """The smallest probability at which an outcome that the other history excludes is found; None if it never is."""
+    """The smallest probability at which an outcome that the other history excludes is found.
+
+    None if it is never found.
+    """
     events: int
     """The number of all events in the longest history, differing or not."""
 
 
 class Verdict(NamedTuple):
-    """The results of a policy, pair by pair."""
+    """The results for a policy, pair by pair."""
 
     results: tuple[PairResult, ...]
     events: int = 0

@@ -157,7 +157,7 @@ class OwnWorker:
             connection.close()
 
     async def _until(self, reached: Callable[[], Any], wanted: int) -> None:
-        """Wait until a count reaches ``wanted``, as long as it grows and the worker is alive."""
+        """Wait until a count reaches ``wanted``, as long as the count grows and the worker is alive."""
         last, grew = -1, time.monotonic()
         while (now := await reached()) < wanted:
             if self._process.poll() is not None:
@@ -193,7 +193,7 @@ def without_looks(tried: Experiment) -> Experiment:
 def started(settings: Settings) -> Iterator[OwnWorker]:
     """Run a worker with these settings on its own topics, and remove everything at the end.
 
-    Raises `WorkerError` if the brokers do not create its topics as required. Also raises `ClusterError` and
+    Raises `WorkerError` if the brokers do not create the worker's topics as required. Also raises `ClusterError` and
     `aiokafka.errors.KafkaError`.
     """
     with tempfile.TemporaryDirectory(prefix="landmark-verify-") as made:

@@ -40,7 +40,7 @@ def worse(used_nano: int, epsilon_nano: int, than_used_nano: int, than_epsilon_n
 
 
 class UsedBudget(NamedTuple):
-    """The largest loss of a policy version of a series and its limit, in nano-epsilon.
+    """The largest loss under one policy version of a series, and the loss limit, in nano-epsilon.
 
     See `largest_loss`.
     """
@@ -61,7 +61,7 @@ class UsedBudget(NamedTuple):
     def sentence(self, series: int, *, versions: bool, least: str = "") -> str:
         """Return the budget in words, as the largest share of ``series`` series.
 
-        ``versions`` says whether some series had several.
+        ``versions`` says whether some series had several versions.
         """
         whose = f"{quoted(self.series)}, policy {self.policy}" if versions else quoted(self.series)
         most = f"; the largest share of {series:,} series" if series > 1 else ""

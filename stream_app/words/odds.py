@@ -1,8 +1,8 @@
 """Epsilon as odds: the most that a reader of the releases may come to believe.
 
 For histories that differ as the guarantee says, the odds between any two of them change by at most a factor of
-e^epsilon, whatever is published. A claim is true for some of them and not for the others, so its odds do not change by
-a larger factor either.
+e^epsilon, whatever is published. A claim is true for some histories and not for the others, so its odds do not change
+by a larger factor either.
 """
 
 from math import exp, floor, log10
@@ -33,7 +33,7 @@ def percent(epsilon_nano: int, prior: float = PRIOR) -> str:
 
 
 def in_odds(epsilon_nano: int) -> str:
-    """Return a sentence on the odds that one version's epsilon allows; it follows the guarantee in words."""
+    """Return a sentence on the odds that one version's epsilon allows, to follow the guarantee in words."""
     return (
         f"In odds: someone who thought a claim {100 * PRIOR:g} % likely thinks it at most about "
         f"{percent(epsilon_nano)} % likely afterwards. This holds for claims about the first difference above, and for "

@@ -1,7 +1,7 @@
 """A policy in words: one paragraph that says what it guarantees, what it does not, and for how long.
 
-It is written from the parameters of a policy record. The ledger contains them too, so `check` and the audit say the
-same. Every sentence follows docs/guarantee.md.
+The paragraph is written from the parameters of a policy record. The ledger contains them too, so `check` and the audit
+say the same. Every sentence follows docs/guarantee.md.
 """
 
 from collections.abc import Iterator

@@ -28,7 +28,7 @@ class Unit(NamedTuple):
         return cls(f"{noun} of {length}", f"{noun}s of {length}", f"a {noun} of {length}")
 
     def many(self, number: int) -> str:
-        """Return ``number`` such steps in words."""
+        """Return ``number`` of these steps in words."""
         return f"{number:,} {self.name if number == 1 else self.plural}"
 
 
@@ -58,7 +58,7 @@ def of_units(parameters: Parameters, unit: Unit) -> Iterator[str]:
 
 
 def statistic_of(value: Mapping[str, Any], unit: Unit) -> str:
-    """Return in words which statistic of its units a step publishes."""
+    """Return, in words, the statistic that a step publishes about its units."""
     match value["statistic"]:
         case "share":
             low, high = in_figures(value["from"]), in_figures(value["to"])

@@ -1,4 +1,4 @@
-"""Answers from the books of all series at the end of the ledger; if there are many, only the most important.
+"""Answers from the books of all series at the ledger's end, limited to the most important if there are many.
 
 A paragraph is handed to a person without explanation, so it says no more than the books can show.
 """

@@ -130,8 +130,8 @@ _UNKNOWN = "This version of the program does not know the terms of this policy."
 def plain_of(inquiry: StandingInquiry) -> list[tuple[str, str]]:
     """Return titles and paragraphs for all requested series; call it after reading the ledger.
 
-    If any line read has a fault, no paragraph may be handed out, because each covers all series of the person. Raises
-    `UnknownNameError` for a name that is not in the ledger.
+    If any line read has a fault, no paragraph may be handed out, because each paragraph covers all series of a person.
+    Raises `UnknownNameError` for a name that is not in the ledger.
     """
     found, faults = [], len(inquiry.answer().findings)
     few = "1 fault" if faults == 1 else f"{faults:,} faults"

@@ -60,7 +60,7 @@ class Guarantee:
         return self._theorem("a window")
 
     def hasten(self, opens_ms: int) -> str:
-        """Return a sentence on a release that spends before `opens_ms`, or "" if a violation was reported before."""
+        """Return a sentence on a release that spends before `opens_ms`, or "" if a violation was already reported."""
         if self.broken:
             return ""
         self.broken = True
@@ -69,7 +69,7 @@ class Guarantee:
     def register(self, passed: int, window: int = 1) -> str:
         """Count `passed` processed steps as landmarks from now on; return a sentence on a violation, otherwise "".
 
-        If they are units, `window` of them together lose what their step spent; the result is rounded up.
+        If landmarks are units, `window` of them together lose what their step spent; the result is rounded up.
         """
         self.landmark_nano += -(-passed * self.single_nano // window)
         return self._theorem()
@@ -78,7 +78,7 @@ class Guarantee:
         """Begin a period; return a sentence if it violates a bound over all periods, otherwise "".
 
         The series' reservation and the lifetime bound both apply. Without either, the first policy's epsilon is the
-        bound, so later versions share the rest of it.
+        bound, so later versions share the rest of that epsilon.
         """
         first_nano = self._close(budget_nano)
         self.budget_nano, self.broken = budget_nano, False

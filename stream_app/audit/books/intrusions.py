@@ -1,9 +1,9 @@
 """What announced intrusions may have revealed about one series, in addition to what its releases reveal.
 
-They reveal at most ``max(intrusion, epsilon)`` about an item at an exposed step, where epsilon is the spend of the
-step's release. So the loss over L and t grows by at most ``j * intrusion``, where j counts the exposed steps among them
-(docs/guarantee.md). Anyone who did not see the memory learns nothing more, so this is neither part of the theorem nor a
-finding.
+Intrusions reveal at most ``max(intrusion, epsilon)`` about an item at an exposed step, where epsilon is the spend of
+the step's release. So the loss over L and t grows by at most ``j * intrusion``, where j counts the exposed steps among
+L and t (docs/guarantee.md). Anyone who did not see the memory learns nothing more, so this is neither part of the
+theorem nor a finding.
 """
 
 from dataclasses import dataclass, field
@@ -47,7 +47,7 @@ class ExposedSteps:
         self.intrusion_nano, self.seen = 0, LandmarkSet()
 
     def cost(self, books: Books | None) -> tuple[int, int]:
-        """Return the cost in nano-epsilon of all counted exposed steps, and their number."""
+        """Return the cost in nano-epsilon and the number of all counted exposed steps."""
         steps = 0 if books is None else exposed_steps(books, self.seen)
         return self.closed_nano + steps * self.intrusion_nano, self.closed_steps + steps
 

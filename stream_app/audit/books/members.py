@@ -35,7 +35,7 @@ class Member:
 
 
 class MembersRead(NamedTuple):
-    """The reservations and limits that an audit read; `fullest` has the largest share of their limit reserved."""
+    """The reservations and limits that an audit read; `fullest` has reserved the largest share of their own limit."""
 
     separator: str | None  # None if no person's chain shows it
     claims: int  # that reserve
@@ -46,7 +46,7 @@ class MembersRead(NamedTuple):
 
 
 def claim_faults(entry: PolicyEntry, terms: Terms) -> list[Fault]:
-    """Return the faults of a policy entry's own reservation, or of a missing one."""
+    """Return the faults of a policy entry's own reservation, or of a missing reservation."""
     claim, most = entry.lifetime_nano, terms.lifetime_nano
     if claim is None:
         if most is None or entry.sequence > 1 or terms.neighbours:
@@ -73,7 +73,7 @@ class Members:
         self.chains = 0  # of members
 
     def member_of(self, series: str) -> str:
-        """Return the name of the person a series belongs to; without the separator, it is the series id."""
+        """Return the name of the person a series belongs to, which is the series id if there is no separator."""
         return series.partition(self.separator)[0] if self.separator else series
 
     def capped(self, series: str) -> bool:

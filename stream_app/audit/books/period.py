@@ -1,4 +1,4 @@
-"""The books of one period: the figures that its entries state, each checked against the correct one.
+"""The books of one period: the figures that its entries state, each checked against the correct figure.
 
 After a difference, the books adopt the entry's figure, so that one fault gives one finding instead of one for every
 later entry. The guarantee itself is checked only from the spends (guarantee.py) and never adopts anything.
@@ -37,7 +37,7 @@ from stream_app.audit.form.entry import (
 Findings = list[Finding]
 PADDING: Final = "padding"  # method of drawing dummies for free
 MOST_STEPS: Final = {"optimal": 16, "heuristic": 16_384, "partitioned": 16_384, PADDING: 65_536}
-"""Maximum number of steps in the range of a draw, by method."""
+"""Maximum number of steps in a draw's range, by method."""
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class Books:
     until_ms: int = MAX_TIMESTAMP  # last start of a step before the next renewal bound
 
     def look(self, step: int) -> Stretch:
-        """Return the stretch that contains `step`, and remember it; its `base` includes the unused spare."""
+        """Return the stretch that contains `step`, and remember it; the stretch's `base` includes the unused spare."""
         terms = self.terms
         if terms.units is not None:  # steps omit landmarks, so no step is one
             self.stretch = Stretch(0, FOREVER, landmark=False, base=self.spare)
@@ -82,7 +82,7 @@ class Books:
         return self.stretch
 
     def standing(self, step: int) -> tuple[bool, int]:
-        """Return whether `step` is a landmark, and R: the landmarks at or after it plus the unused spare."""
+        """Return whether `step` is a landmark, and R: the number of landmarks from `step` on plus the unused spare."""
         stretch = self.look(step)
         return stretch.landmark, stretch.left(step)
 
@@ -97,7 +97,7 @@ class Books:
         return due if due >= self.terms.least_nano else 0
 
     def bound(self, start_ms: int) -> int | None:
-        """Return a renewal bound at or before `start_ms` and after the last processed step, if there is one, else None.
+        """Return a renewal bound after the last processed step and at or before `start_ms`, or None if there is none.
 
         Bounds are checked between two processed steps of the version; `until_ms` is updated.
         """
@@ -226,7 +226,7 @@ def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]
 def _charge(books: Books, entry: LandmarksEntry, passed: int) -> int:
     """Return the cost of processed steps that become landmarks: for each, the largest regular spend.
 
-    If missing entries hide that spend in a version with windows, it is inferred from the charge if possible.
+    If missing entries hide that spend in a version with windows, the spend is inferred from the charge if possible.
     """
     window, units = books.window, books.terms.units
     if units is not None:
@@ -241,7 +241,7 @@ def _charge(books: Books, entry: LandmarksEntry, passed: int) -> int:
 
 
 def account_dummies(books: Books, entry: DummiesEntry) -> Findings:
-    """Check and apply an entry that says that the landmarks of its policy were drawn.
+    """Check and apply an entry stating that its policy's landmarks were drawn.
 
     The ledger does not determine the cost of the draw; the figures after the entry must include the stated cost.
     """

@@ -21,7 +21,7 @@ _SIDES: Final = (("south", 1), ("west", 1), ("north", -1), ("east", -1))
 
 
 def losses(before: Books, terms: Terms, end_ms: int) -> list[str]:
-    """Return phrases that say how a new version's joint protection is weaker; the list is empty if it is not.
+    """Return phrases that say how a new version's joint protection is weaker; the list is empty if it is no weaker.
 
     `before` contains the books of the previous version, and `end_ms` is the end of the last processed step.
     """
@@ -81,7 +81,7 @@ def waiting(left: EarlierSpends, before: Books, terms: Terms) -> tuple[EarlierSp
 
     Without units in either version, no window of one version contains spends of the other. If either has units, windows
     of both versions must fit between their spends, and a step counts as a unit. Equal windows of equal units on one
-    grid protect the same things together, so the spends of both versions count as those of one.
+    grid jointly protect the same things, so the spends of both versions count as those of a single version.
     """
     if before.terms.units is None and terms.units is None:
         spends = _earlier_spends(left, before, terms)
@@ -93,7 +93,7 @@ def waiting(left: EarlierSpends, before: Books, terms: Terms) -> tuple[EarlierSp
 
 
 def _spent_until(left: EarlierSpends, before: Books) -> int:
-    """Return the end of the last step that cost, or may have cost, epsilon, or 0 if there is no such step."""
+    """Return the end of the last step that spent, or may have spent, epsilon, or 0 if there is no such step."""
     if before.window is not None:
         return before.window.leave(EarlierSpends()).end_ms
     if before.source_ms is not None:
@@ -122,7 +122,7 @@ def _begin(terms: Terms, end_ms: int) -> int:
 
 
 def _spans(terms: Terms, landmarks: LandmarkSet | None = None) -> list[Interval]:
-    """Return landmarks in ms: those of the terms, or the given ones on the terms' grid."""
+    """Return landmarks in ms: the terms' own landmarks, or the given ones on the terms' grid."""
     start, found = terms.marks.start, terms.landmarks if landmarks is None else landmarks
     return [(start(first), start(end)) for first, end in zip(found.starts, found.ends, strict=True)]
 

@@ -72,7 +72,7 @@ class Terms:
 
     @property
     def marks(self) -> Grid:
-        """The grid of landmarks: the grid of units if there are any, else that of steps."""
+        """The grid of landmarks: the units' grid if there are units, else the steps' grid."""
         return self.steps if self.units is None else self.units.grid
 
     @property
@@ -149,7 +149,7 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
 def with_epsilon(known: Terms, parameters: Mapping[str, Any]) -> Terms:
     """Return the terms as `read_terms` would, for parameters that differ from `known` only in epsilon.
 
-    Only the parts that depend on epsilon are read again; if the policy has windows, everything is.
+    Only the parts that depend on epsilon are read again; if the policy has windows, everything is read again.
     """
     epsilon = parameters.get("epsilon")
     if known.frame is not None or not PARAMETERS["epsilon"].fits(epsilon):
@@ -197,7 +197,7 @@ def _frame(protection: Mapping[str, Any], scheme: Mapping[str, Any], budget: int
 
 
 def _falls(adaptive: Mapping[str, Any]) -> bool:
-    """Return whether the rate of Adaptive, in whole billionths, can fall below its initial value, 1."""
+    """Return whether Adaptive's rate, in whole billionths, can fall below its initial value, 1."""
     decrease, minimum = decimal_of(adaptive.get("decrease", 0.5)), decimal_of(adaptive.get("minimum", 0.1))
     return floor(decrease * NANO) > 0 and floor(minimum * NANO) < NANO
 
@@ -250,7 +250,7 @@ def _scales(value: Mapping[str, Any]) -> dict[str, Fraction]:
 
 
 def scale_of(terms: Terms, spend_nano: int, count: int | dict[str, int] | None) -> float | dict[str, float]:
-    """Return a release's noise scale, rounding each number once; `count` is its number of items or units (per bin)."""
+    """Return a release's noise scale, rounding each number once; `count` is the number of items or units (per bin)."""
     if terms.scales_nano:
         return {name: _rounded(scale, spend_nano) for name, scale in terms.scales_nano.items()}
     if terms.least_nano > 1:

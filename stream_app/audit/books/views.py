@@ -30,7 +30,7 @@ class EarlierProtection(NamedTuple):
     weaker: bool = False  # whether a version gave up landmarks
 
     def after(self, before: Books, terms: Terms, *, weaker: bool, view: bool) -> "EarlierProtection":
-        """Return a copy with an ended version added; `before` has its books, and `terms` are those of the next version.
+        """Return a copy that adds an ended version; `before` has its books, and `terms` are the next version's.
 
         For a view, and for a base that gave up landmarks, only past landmarks are kept: a later version has to name the
         remaining ones.
@@ -84,7 +84,7 @@ class Side(NamedTuple):
 
 
 def view_faults(view: Side, base: Side, first_ms: int) -> Iterator[Fault]:
-    """Yield the faults of a view compared with its base; `first_ms` is the first step the view spent on (-1: none)."""
+    """Yield a view's faults compared with its base; `first_ms` is the first step the view spent on (-1 if none)."""
     terms = view.books.terms
     if not (view.held.alike and base.held.alike and protected(terms) == protected(base.books.terms)):
         what = f"protects differently from {base.series!r}, so their budgets do not add up"

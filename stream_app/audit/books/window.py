@@ -1,4 +1,4 @@
-"""The windows of a version that protects w consecutive steps: shares of regular steps, losses of windows.
+"""The windows of a version that protects w consecutive steps: regular steps' shares and windows' losses.
 
 Let A be what the landmarks leave of the budget: E - S - R*a (see share.py), or E - w*e1 at level w-event. Here e1 is
 the cost of a private dissimilarity, E // 2w, or 0 if dissimilarities are released. A regular step may spend the part of
@@ -8,7 +8,7 @@ spent on step l, the steps up to l + k - 1 pay them back by publishing nothing. 
 also costs e1, published or not.
 
 A version waits while windows, its own or those of an earlier version, contain steps that an earlier version spent on.
-Steps of versions differ in length, so the spends that matter to the next version are stored in milliseconds.
+Versions can have steps of different lengths, so the spends that matter to the next version are stored in milliseconds.
 """
 
 from collections import deque
@@ -32,7 +32,7 @@ class Reach(NamedTuple):
 
 
 class EarlierSpends(NamedTuple):
-    """The last spend of all versions so far, which no later window may contain, or zeros if it is unknown."""
+    """The last spend of all versions so far, which no later window may contain, or zeros if that spend is unknown."""
 
     end_ms: int = 0  # of the last step with a spend
     reach_ms: int = 0  # end of the last window of earlier versions around a step with a spend
@@ -48,7 +48,7 @@ class EarlierSpends(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """The windows of a policy: at level w-event, and at level landmark if they are longer than a step."""
+    """The windows of a policy: at level w-event, and at level landmark if windows are longer than a step."""
 
     steps: int  # w
     step_ms: int

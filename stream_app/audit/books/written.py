@@ -22,8 +22,8 @@ RARELY: Final = 16  # all texts are dropped after `most` times this many misses
 _TRIAL: Final = 2_048
 """The number of texts written before checking whether at least as many entries reused a kept text.
 
-If fewer did, because few series share figures, keeping texts costs more than writing them, so none of the next `RARELY`
-times as many texts is kept.
+If fewer entries did, because few series share figures, keeping texts costs more than writing them, so none of the next
+`RARELY` times as many texts is kept.
 """
 
 
@@ -88,7 +88,7 @@ class WrittenTexts:
         return found
 
     def follow(self, before: Figures, terms: Terms, text: bytes, left: int, *, landmark: bool) -> Follow | None:
-        """Return the result of figures with an entry's text, or None if such a step should have a different text."""
+        """Return the result of combining figures with an entry's text, or None if the text does not fit the step."""
         decision = _DECISIONS.get(text[_DECISION_AT : _DECISION_AT + 1])
         spent, peak = before.spent_nano, before.peak_nano
         due = terms.share(spent, peak, left, landmark)
@@ -123,7 +123,7 @@ class WrittenTexts:
         return found
 
     def _ask(self) -> None:
-        """Decide whether to keep more texts from how often kept ones are reused; after too many misses, forget all."""
+        """Decide from the reuse of kept texts whether to keep more texts; after too many misses, forget all texts."""
         met = self.entries - self._before - self._trial
         if self._keeps:
             self._misses += self._trial

@@ -1,4 +1,4 @@
-"""One step's decision, explained: the figures before it, its share, decision and cost, and the remaining budget."""
+"""One step's decision, explained: the earlier figures, the share, decision and cost, and the remaining budget."""
 
 from typing import Any, NamedTuple
 
@@ -60,7 +60,8 @@ class Explanation(NamedTuple):
     def scale(self) -> float | dict[str, float] | None:
         """The scale of the noise in the unit of the values, or None if no noise was drawn.
 
-        For a mean over a public number of items, it is the scale for one item, because the ledger omits their number.
+        For a mean over a public number of items, it is the scale for one item, because the ledger omits the number of
+        items.
         """
         spend = self.entry.epsilon_nano
         return scale_of(self.terms, spend, None) if spend >= self.terms.least_nano else None

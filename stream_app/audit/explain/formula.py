@@ -1,4 +1,4 @@
-"""The share formula of one step with its numbers filled in: the calculation of `share.py`, done by hand.
+"""The share formula of one step with its numbers filled in: the calculation of `share.py`, written out.
 
 E is the budget, S the epsilon spent on landmarks, M the largest spend on another step, R the number of landmarks at or
 after the step plus the unused spare, and G the share of Balanced for regular steps. At user level, R is the rest of the

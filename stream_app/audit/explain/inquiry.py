@@ -51,7 +51,7 @@ class Inquiry:
 
     @property
     def tosses(self) -> bool:
-        """Whether a coin decided the step; if so, the releases before it reveal the rate."""
+        """Whether a coin decided the step; if so, the releases before the step reveal the rate."""
         return self._found is not None and self._found.is_tossed
 
     def entries(self, lines: Sequence[bytes]) -> None:

@@ -24,10 +24,10 @@ Measured = tuple[object, int]  # a noisy value and the number of its items
 
 
 def rate_of(terms: Terms, scheme: Mapping[str, Any], published: Iterable[tuple[object, int, points.Count]]) -> int:
-    """Return the rate after the publications of a period, each with its noisy value, spend and count.
+    """Return the rate to use after a period's publications, each given with its noisy value, spend and count.
 
-    The count is the number of items of a mean, or of units, if it is public. `scheme` contains the policy's parameters
-    for Adaptive. Raises `RateError`.
+    The count is the number of items that a mean covers or the number of units, if that number is public. `scheme`
+    contains the policy's parameters for Adaptive. Raises `RateError`.
     """
     increase, decrease, minimum = (
         floor(decimal_of(scheme.get(name, default)) * NANO)

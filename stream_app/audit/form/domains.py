@@ -30,7 +30,7 @@ def whole(least: int, most: int) -> Domain:
 
 
 def number(least: float, most: float) -> Domain:
-    """Return the domain of numbers in a range, including whole ones."""
+    """Return the domain of numbers in a range, including whole numbers."""
     return Domain(lambda found: is_number(found) and least <= found <= most, f"a number from {least} to {most}")
 
 
@@ -150,7 +150,7 @@ RATES: Final = {"increase": _SHARE, "decrease": _SHARE, "minimum": _SHARE}
 
 
 class SchemeDomain(NamedTuple):
-    """The levels that allow a scheme, and the members it may have besides its name."""
+    """The levels that allow a scheme, and the members that it may have besides its name."""
 
     levels: tuple[str, ...]
     members: Mapping[str, Domain]
@@ -174,7 +174,7 @@ SCHEMES: Final[Mapping[str, SchemeDomain]] = {
 }
 UNIT_STATISTICS: Final = ("mean", "sum", "share", "histogram")
 BINS: Final[Mapping[str, range]] = {"hour": range(24), "weekday": range(1, 8), "hour-of-week": range(168)}
-"""The bins of local time, by their name in `by`; Monday is weekday 1 (ISO 8601)."""
+"""The bins of local time, by the names used in `by`; Monday is weekday 1 (ISO 8601)."""
 MOST_EDGES: Final = 63  # per histogram
 MOST_TRANSITIONS: Final = 256  # per time zone
 MOST_SHIFT_MS: Final = 86_400_000  # from local time to UTC, either way

@@ -59,7 +59,7 @@ class PolicyEntry(NamedTuple):
 
 
 class DummiesEntry(NamedTuple):
-    """The landmarks of the preceding policy were drawn: some real, some dummies. None may be added later."""
+    """The landmarks of the preceding policy were drawn: some real, some dummies. No landmark may be added later."""
 
     series: str
     sequence: int
@@ -105,7 +105,7 @@ class IntrusionEntry(NamedTuple):
 
 
 class MemberEntry(NamedTuple):
-    """A person's limit on the sum that their series reserve; its chain's name is the person plus the separator."""
+    """A person's limit on the sum that their series reserve; the name of its chain is the person plus the separator."""
 
     series: str
     sequence: int

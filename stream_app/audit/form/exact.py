@@ -40,7 +40,7 @@ class EntryForm(NamedTuple):
     absent: tuple[tuple[int, Any], ...]  # indices of the members in the entry, ascending
 
     def make(self, values: Values) -> Entry | str:
-        """Return the entry, or a sentence that says why these values do not form one."""
+        """Return the entry, or a sentence that says why these values do not form an entry."""
         del values[2]  # the kind
         for place, value in self.absent:
             values.insert(place, value)
@@ -178,7 +178,7 @@ ENTRY_FORMS: Final[dict[tuple[str, ...], EntryForm]] = dict(
         _form("member", MemberEntry, _member),
     )
 )
-"""The form of an entry by the names of its members, in order."""
+"""The form of an entry, keyed by its members' names in order."""
 
 ENTRY_KINDS: Final = frozenset(form.kind for form in ENTRY_FORMS.values())
 
@@ -195,7 +195,7 @@ RELEASE_FORMS: Final[dict[tuple[str, ...], str]] = {
     _WITHHELD: WITHHELD,
     (*_WITHHELD, "statistic"): WITHHELD,
 }
-"""The decision of a release by the names of its members, in order."""
+"""The decision of a release, keyed by its members' names in order."""
 
 _RELEASE_TYPES: Final[dict[str, type]] = {
     "series": str,
@@ -207,7 +207,7 @@ _RELEASE_TYPES: Final[dict[str, type]] = {
 
 
 def release_of(members: dict[str, Any]) -> ReleaseRecord | str:
-    """Return the release with these members, or a sentence that says why they do not form one."""
+    """Return the release with these members, or a sentence that says why they do not form a release."""
     decision = RELEASE_FORMS.get(tuple(members))
     if decision is None or decision != members["decision"]:
         return "its members are not the members of a release with its decision, in the required order"

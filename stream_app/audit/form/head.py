@@ -21,7 +21,7 @@ class Leaf(NamedTuple):
 
 
 class Leaves(NamedTuple):
-    """Some of the leaves of a later head; `first` is the index of the first one among all leaves of that head."""
+    """Some leaves of a later head; `first` is the index of the first of them among all leaves of that head."""
 
     partition: int
     head: int  # the head's number
@@ -46,7 +46,7 @@ class Head(NamedTuple):
 
 
 class Proof(NamedTuple):
-    """Proof that a head contains a leaf: joining the leaf's hash with `path`, bottom up, gives its root."""
+    """Proof that a head contains a leaf: joining the leaf's hash with `path`, bottom up, gives the head's root."""
 
     leaf: Leaf
     place: int  # index of the leaf, from 0
@@ -60,7 +60,7 @@ _LEAVES: Final[dict[str, type]] = {"type": str, "partition": int, "head": int, "
 
 
 def proof_of(members: dict[str, Any], record: bytes) -> Proof | str:
-    """Return the proof with these members, or a sentence that says why they form none.
+    """Return the proof with these members, or a sentence that says why they form no proof.
 
     `record` is the record of the proof's head.
     """

@@ -90,7 +90,7 @@ BOUNDS: Final = {
 
 
 def fault_in(where: str, found: Members, table: Mapping[str, Domain]) -> str:
-    """Return a sentence on a fault in the members of an object, each checked by itself, otherwise ""."""
+    """Return a sentence on a fault in an object's members, each checked by itself, or "" if there is none."""
     unknown = sorted(found.keys() - table.keys())
     if unknown:
         return f"{where}.{unknown[0]} is not known"

@@ -1,4 +1,4 @@
-"""The grid of a number and the lattice of a location: their points, and whether there are any.
+"""The grid of a number and the lattice of a location: their points, and whether they have any.
 
 All computations use exact fractions; numbers are taken as their printed decimals.
 """
@@ -34,7 +34,7 @@ def grid_of(value: Members) -> tuple[int, int]:
 
 
 def cosine_of(degrees: Fraction) -> float:
-    """Return the cosine of an angle, rounded once: its series is summed in whole numbers."""
+    """Return the cosine of an angle, rounded once: the cosine's series is summed in whole numbers."""
     angle = floor(degrees * _RADIAN * _FINE)
     total = term = _FINE
     order = 0

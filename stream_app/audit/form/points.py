@@ -93,7 +93,7 @@ class Means:
     line: Line
 
     def of(self, count: int) -> Line:
-        """Return the line of means of `count` items; 0 items have the same line as one."""
+        """Return the line of means of `count` items; 0 items have the same line as 1 item."""
         items = max(1, count)
         return Line(self.line.per_unit * items, self.line.low * items, self.line.high * items)
 
@@ -143,9 +143,9 @@ class Points:
     filtered: bool
 
     def faults(self, value: object, measurement: object, count: Count) -> list[str]:
-        """Return what is wrong with the value and the measurement of a perturbed release.
+        """Return the faults found in the value and the measurement of a perturbed release.
 
-        `count` is the number of items of a mean.
+        `count` is the number of items that a mean covers.
         """
         due = self._estimate(measurement, count)
         if due is None:
@@ -228,7 +228,7 @@ class Points:
 
 
 def points_of_units(value: Mapping[str, Any], *, filtered: bool) -> Points:
-    """Return the points of a statistic of units, given the checked `value` of its policy."""
+    """Return the points of a unit statistic, given the checked `value` of its policy."""
     clamped, space = value.get("clamp", True), _space_of_units(value)
     if isinstance(space, Numbers) or (isinstance(space, Profile) and isinstance(space.each, Numbers)):
         clamped = False  # the range applies to a unit

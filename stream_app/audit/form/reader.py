@@ -86,7 +86,7 @@ def read_head_record(data: bytes) -> Head | Leaves | Finding:
 
 
 def read_proof(data: bytes) -> Proof | str:
-    """Return the proof in a file, or a sentence that says why it contains none."""
+    """Return the proof in a file, or a sentence that says why the file contains no proof."""
     members = _members(data, "not a JSON object with a head")
     if isinstance(members, str):
         return members
@@ -107,7 +107,7 @@ def proof_bytes(proof: Proof) -> bytes:
 
 
 def leaf_bytes(leaf: Leaf) -> bytes:
-    """Return the bytes of a leaf as its record contains them; the leaf's hash covers them."""
+    """Return the bytes of a leaf as they appear in its record; the leaf's hash covers them."""
     return orjson.dumps(list(leaf))
 
 
@@ -123,7 +123,7 @@ def spelt(document: object) -> str:
 
 
 def read_spelling(spelling: bytes) -> str | None:
-    """Return the series id in a JSON text, or None if it contains none."""
+    """Return the series id in a JSON text, or None if the text contains no id."""
     try:
         name = orjson.loads(spelling)
     except orjson.JSONDecodeError:

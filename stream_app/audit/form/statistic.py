@@ -1,4 +1,4 @@
-"""The members of a statistic's release other than its name: value, measurement, scale and count."""
+"""The members of a statistic's release other than the statistic's name: value, measurement, scale and count."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final

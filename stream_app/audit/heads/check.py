@@ -63,7 +63,7 @@ class HeadDigests:
         self.count = 0  # number of digests kept
 
     def add(self, number: int, digest: bytes) -> None:
-        """Append the digest of a number higher than the last one."""
+        """Append a digest under a number higher than the last one."""
         assert number > self.last, "numbers rise"
         if number != self.last + 1 or not self._runs:
             self._starts.append(number)
@@ -73,7 +73,7 @@ class HeadDigests:
         self.count += 1
 
     def get(self, number: int) -> bytes:
-        """Return the digest of a number, or b"" if there is none."""
+        """Return the digest under a number, or b"" if there is none."""
         run = bisect_right(self._starts, number) - 1
         if run < 0:
             return b""

@@ -2,7 +2,7 @@
 
 chain.py checks that a chain is complete up to an entry. This module compares the hash that an entry claims with the
 hash that was signed for its position. In an audit of a whole ledger, all leaves arrive before the entries, and each is
-kept until its entry arrives, which takes 40 bytes per leaf and about 400 per series. If the audit runs beside a live
+kept until its entry arrives. This takes 40 bytes per leaf and about 400 per series. If the audit runs beside a live
 worker, an entry arrives before its leaf. Each entry is then kept, in 40 bytes, until a leaf covers it.
 """
 
@@ -99,7 +99,7 @@ class ExpectedEntries:
                 signed.unsigned += _place(sequence, _digest(found))
 
     def _look_back(self, signed: _Signed, digest: bytes) -> None:
-        """Compare the last leaf with the entry that arrived before it, and discard the entries it covers."""
+        """Compare the last leaf with the entry that arrived before it, and discard the entries that the leaf covers."""
         came = b""
         while signed.unsigned and _first(signed.unsigned)[0] <= signed.last:
             sequence, found = _first(signed.unsigned)

@@ -1,7 +1,7 @@
 """The public keys that may sign heads; the auditor supplies them, and they never come from the ledger.
 
-The code that reads keys and verifies signatures is imported only if there are keys. Without heads, it would take a
-fifth of an audit's start-up time.
+The code that reads keys and verifies signatures is imported only if there are keys. Without heads, this import would
+take a fifth of an audit's start-up time.
 """
 
 from collections.abc import Iterable

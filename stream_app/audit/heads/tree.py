@@ -69,7 +69,7 @@ def _join(left: bytes, right: bytes) -> bytes:
 
 
 class Prover:
-    """Finds the newest leaf of one series in the records of the heads; `proof` is None until then."""
+    """Finds the newest leaf of one series in the records of the heads; `proof` is None until a leaf is found."""
 
     def __init__(self, series: str) -> None:
         self._series = series
@@ -108,7 +108,7 @@ class Prover:
 
 
 def check_proof(proof: Proof, keys: PublicKeys, entries: Iterable[bytes]) -> list[Finding]:
-    """Return what is wrong with a proof, given ledger lines that include the entry."""
+    """Return the faults found in a proof, given ledger lines that include its entry."""
     leaf, place, path, head, record = proof
     findings = []
     body, _, _ = record.partition(SIGNATURE_MEMBER)

@@ -125,7 +125,7 @@ def _findings(report: Report) -> str:
 
 
 FAR: Final = 20
-"""Ratio of the largest to the smallest amount spent; above it, the axis is logarithmic.
+"""Ratio of the largest to the smallest amount spent; above this ratio, the axis is logarithmic.
 
 The axis then shows a power of ten.
 """
@@ -147,7 +147,7 @@ def flow(spends: Flow, axes: "Axes") -> None:
 
 
 def shares_left(losses: Sequence[SeriesLoss], axes: "Axes") -> None:
-    """Plot the distribution of the shares that remain of the series' current budgets."""
+    """Plot the distribution of the series' remaining shares of their current budgets."""
     shares = [100 * loss.share_left for loss in losses]
     axes.hist(
         shares, bins=[5 * edge for edge in range(21)], color=pictures.REGULAR_COLOUR, edgecolor="none", rwidth=0.96

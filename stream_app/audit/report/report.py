@@ -180,7 +180,7 @@ class Tally:
         self.intruded = IntrusionCounts(before.announced + announced, before.series + 1, *largest)
 
     def listed(self) -> tuple[Finding, ...]:
-        """Return the findings in order; if some are not listed, the last one counts them."""
+        """Return the findings in order; if some are not listed, the last finding counts them."""
         listed = self.findings.listed
         unlisted = self.findings.count - len(listed)
         return (*listed, *([Finding("unlisted", "", 0, f"{unlisted} further findings")] if unlisted else []))

@@ -35,7 +35,7 @@ class VersionStanding(NamedTuple):
 
     @property
     def left_nano(self) -> int:
-        """The epsilon that the version may still use beyond what it reserves, or 0 after it ended."""
+        """The epsilon that the version may still use beyond what it reserves, or 0 after the version ended."""
         return max(0, self.promised_nano - self.used_nano - self.held_back_nano) if self.rules else 0
 
     def document(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class SeriesStanding(NamedTuple):
 
     @property
     def left_nano(self) -> int:
-        """The largest epsilon that a further version could have now, or 0 after the series was closed."""
+        """The largest epsilon that another version could still be given, or 0 once the series is closed."""
         return 0 if self.closed else max(0, self.lifetime_nano - self.used_nano)
 
     def document(self) -> dict[str, Any]:
@@ -92,12 +92,12 @@ class MemberStanding(NamedTuple):
 
     @property
     def left_nano(self) -> int | None:
-        """The epsilon that new series may reserve, or None without a limit."""
+        """The epsilon that new series may reserve, or None if there is no limit."""
         return None if self.cap_nano is None else max(0, self.cap_nano - self.claims_nano)
 
     @property
     def share(self) -> float:
-        """The reserved share of the limit, or 0 without a limit."""
+        """The reserved share of the limit, or 0 if there is no limit."""
         return self.claims_nano / self.cap_nano if self.cap_nano else 0.0
 
     def document(self) -> dict[str, Any]:
@@ -136,7 +136,7 @@ class Standing(NamedTuple):
 def version_of(series: Series, version: int, sequence: int, *, rules: bool) -> VersionStanding:
     """Return the budget of a version with known terms.
 
-    ``sequence`` is the sequence of its entry; ``rules`` says whether the version is in force.
+    ``sequence`` is the sequence of the version's entry; ``rules`` says whether the version is in force.
     """
     spent, books = series.guarantee, series.books
     assert books is not None, "the terms of the version must be known"

@@ -1,6 +1,6 @@
 """``audit``: check a ledger with a second implementation of its arithmetic; line 1 is the verdict.
 
-To write its page and its picture, and to compute the losses of series, it reads the ledger a second time.
+To write the page and the picture, and to compute the losses of series, the command reads the ledger again.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Reads a ledger, its releases and checkpoints from files, without broker, key or configuration."""
+"""Reads a ledger, its releases and checkpoints from files, without a broker, key or configuration."""
 
 import argparse
 import sys
@@ -48,7 +48,7 @@ def settings_of(arguments: argparse.Namespace) -> "Settings | None":
 
 
 def lifetime_of(arguments: argparse.Namespace, settings: "Settings | None") -> int | None:
-    """Return the lifetime in nano-epsilon; None stands for the first epsilon of each series."""
+    """Return the lifetime in nano-epsilon; None means each series' first epsilon."""
     given: int | None = arguments.lifetime
     if given is not None or settings is None or settings.lifetime_epsilon is None:
         return given
@@ -76,8 +76,8 @@ def reads_twice(arguments: argparse.Namespace) -> bool:
 def reading(ledger: Path, asked: str = "") -> Iterator[None]:
     """Turn errors about aborted entries and unreadable files into `UsageError`.
 
-    An error about aborted entries names ``--ledger``; one about a file names the option in ``asked`` or, if that is
-    empty, the file.
+    An error about aborted entries names ``--ledger``; an error about a file names the option in ``asked`` or, if that
+    is empty, the file.
     """
     with mendable(UncommittedError, by=f"--ledger {ledger}: "), readable(asked):
         yield

@@ -64,7 +64,7 @@ def _keys(paths: list[Path]) -> PublicKeys:
 
 
 def feed_head_files(arguments: argparse.Namespace, auditor: Auditor) -> None:
-    """Read the witness file before the checkpoints, so that the witness is never newer than they are."""
+    """Read the witness file before the checkpoints, so that the witness is never newer than the checkpoints."""
     if auditor.heads is None:
         return
     with readable():
@@ -75,7 +75,7 @@ def feed_head_files(arguments: argparse.Namespace, auditor: Auditor) -> None:
 
 
 def feed_heads(settings: "Settings", feed: Callable[[bytes, int], None]) -> None:
-    """Pass all committed checkpoints in their topic to ``feed``; raise `UsageError` on failure."""
+    """Pass all committed checkpoints in the topic to ``feed``; raise `UsageError` on failure."""
     # Importing a Kafka client takes seconds, and files do not need it.
     from stream_app.audit.topic import read_head_topic  # noqa: PLC0415
     from stream_app.cli.shared.configured import reaching  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""``left``: print the remaining budget of each series, as records with which to start over in other topics."""
+"""``left``: print the remaining budget of each series, as records for starting over in other topics."""
 
 import argparse
 import asyncio

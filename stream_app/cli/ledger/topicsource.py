@@ -65,7 +65,7 @@ class TopicSource:
             return asyncio.run(read_topics(auditor, self._client, self.topic, self._releases, shown))
 
     def follow(self, auditor: Auditor, stop: asyncio.Event, seen: Progress) -> Coroutine[None, None, Waiting]:
-        """Pass all records to an auditor as they are committed, until `stop` is set; return the same as `read`."""
+        """Pass all records to an auditor as they are committed, until `stop` is set; return what `read` returns."""
         feed_head_files(self._arguments, auditor)
         heads = f"{self._settings.prefix}.heads" if self._arguments.heads is True else None
         return follow_topics(auditor, self._client, FollowedTopics(self.topic, self._releases, heads), stop, seen)
@@ -92,7 +92,7 @@ class Following:
         self._ready = False
 
     def tell(self, finding: Finding) -> None:
-        """Count a finding, and log it unless too many were logged."""
+        """Count a finding, and log it unless too many findings have been logged."""
         self._metrics.count(AuditMetric.FINDINGS, 1, finding.code)
         self._latest.appendleft(self._shown(finding))
         self._logged += 1
@@ -104,7 +104,7 @@ class Following:
             logger.error("further findings are only counted (landmark_audit_findings)")
 
     def remark(self, made: Remark | KeyChange) -> None:
-        """Log a remark, which is not a finding, unless too many were logged."""
+        """Log a remark, which is not a finding, unless too many remarks have been logged."""
         self._remarked += 1
         if self._remarked > LISTED:
             return
@@ -115,7 +115,10 @@ class Following:
             logger.warning("another noise key: %s  %s after %s", place, made.key, made.before)
 
     def run(self, auditor: Auditor) -> Waiting:
-        """Follow the topics until a signal; return the steps to check for a missing partner. Raises `UsageError`."""
+        """Follow the topics until a signal arrives; return the steps to check for a missing partner.
+
+        Raises `UsageError`.
+        """
         try:
             with reaching(self._settings):
                 return asyncio.run(self._run(auditor))

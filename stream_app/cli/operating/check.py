@@ -127,7 +127,7 @@ def _claimed(defaults: Iterable[DefaultPolicy], limits: Limits) -> Iterator[Join
 
 
 def _view_problems(file: Path, defaults: Sequence[DefaultPolicy], limits: Limits) -> Iterator[Problem]:
-    """Yield the errors in the views of a file of default policies."""
+    """Yield the errors in the views that a file of default policies defines."""
     for default in defaults:
         for member, message in view_faults(default, limits) if default.view else ():
             yield Problem(f"{file}: {_named(default, limits)}: {member}", message)

@@ -105,7 +105,7 @@ def _show(folder: Path, broker: LocalBroker | None, *, answers: bool, as_json: b
 
 
 def _is_configured(port: int) -> bool:
-    """Return whether the settings in force name this machine's port; return True if they are invalid."""
+    """Return whether the settings in force name this machine's port; return True if the settings are invalid."""
     try:
         servers = Settings.load(None).bootstrap_servers.split(",")
     except InvalidSettingsError:

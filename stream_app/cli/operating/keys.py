@@ -28,7 +28,7 @@ from stream_app.setup.settings import InvalidSettingsError, Settings
 
 HELP = "destroy the keys of old epochs for good, once nothing in Kafka needs them"
 LAST_EPOCH = LAST_TIMESTAMP_MS // MINIMUM_EPOCH_MS
-"""The largest epoch of any event, even with the shortest epochs; larger whole numbers are timestamps."""
+"""The largest epoch that an event can have, even with the shortest epochs; larger whole numbers are timestamps."""
 
 
 def _add_erasing_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +59,7 @@ def _add_erasing_arguments(parser: argparse.ArgumentParser) -> None:
 def erase(arguments: argparse.Namespace) -> int:
     """Erase old epochs and return 0, or print the reason for refusing and return 1.
 
-    Raises `KeyFileError` if a worker uses the file; it may also raise `UsageError`.
+    Raises `KeyFileError` if a worker uses the file. May also raise `UsageError`.
     """
     settings = None if arguments.offline else settings_of(arguments)
     epoch_ms = _epoch_ms(arguments, settings)

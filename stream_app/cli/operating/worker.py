@@ -87,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Work until a signal; return 0, or 1 if partitions stopped (with ``--rehearse``: would stop)."""
+    """Work until a signal arrives; return 0, or 1 if partitions stopped (or would stop, with ``--rehearse``)."""
     try:
         return _worked(arguments)
     except UsageError as error:

@@ -50,11 +50,11 @@ Sort = Literal["number", "location", "category"]
 
 @dataclass(slots=True)
 class SortedValues:
-    """Values of a single type, in file order; the repr omits them."""
+    """Values of a single type, in file order; the repr omits the values."""
 
     sort: Sort | None = None
     series: "array[int]" = field(default_factory=lambda: array("q"), repr=False)
-    """The number of the series of each value; series are numbered in order of first appearance."""
+    """The series number of each value; series are numbered in order of first appearance."""
     timestamps_ms: "array[int]" = field(default_factory=lambda: array("q"), repr=False)
     numbers: "array[float]" = field(default_factory=lambda: array("d"), repr=False)
     """Numbers, or alternating latitudes and longitudes."""

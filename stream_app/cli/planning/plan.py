@@ -200,7 +200,7 @@ def _document(plan: Plan) -> dict[str, Any]:
 
 
 def _ward(plan: Plan) -> dict[str, Any] | None:
-    """Return the purpose of the contributor counts; None if not requested or if there are no contributors."""
+    """Return the purpose of the contributor counts; None if they are not requested or there are no contributors."""
     words, wanted = plan.ward, plan.request.error
     return None if words is None or wanted is None else {"error": float(wanted), "probability": WANTED, "what": words}
 

@@ -55,7 +55,7 @@ ABOVE = {
 
 
 class PolicyVerdict(NamedTuple):
-    """A policy of the file, its verdict, and the duration of its check in seconds."""
+    """A policy in the file, its verdict, and the duration of its check in seconds."""
 
     series: str
     policy: Policy
@@ -189,7 +189,7 @@ def _kind(policy: Policy) -> str:
 
 
 def _looked_at(policy: Policy, units: Units) -> str:
-    """Return a description of the differences between the pairs of unit histories and of their declared loss."""
+    """Return a description of how the unit histories in a pair differ, and of the loss declared for such pairs."""
     unit, step = (duration_in_words(length_ms) for length_ms in (units.unit_ms, policy.step_ms))
     marked = isinstance(policy.protection, LandmarkLevel) and (len(policy.landmarks) > 0 or not policy.fixed)
     differ = ["one unit"]

@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print records; return 0 at the topic's end."""
+    """Print records; return 0 at the end of the topic."""
     if arguments.series is not None and arguments.topic == "heads":
         raise UsageError(
             "--series: a signed checkpoint covers many series; `audit --prove SERIES` writes the proof for one series"
@@ -222,7 +222,7 @@ class TableFormat(NamedTuple):
 
 
 FORMATS: Final = {"csv": TableFormat(_write_csv), "parquet": TableFormat(_write_parquet, "pyarrow")}
-"""The table formats, besides the records themselves."""
+"""The table formats that exist besides the records themselves."""
 
 
 def _is_backup(arguments: argparse.Namespace) -> bool:

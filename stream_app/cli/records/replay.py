@@ -113,7 +113,7 @@ class _Watched:
         self._file, self._records = file, 0
 
     def tracked(self, items: Iterator[bytes], what: str) -> Iterable[bytes]:
-        """Return the items, with a progress bar on a terminal."""
+        """Return the items; on a terminal, show a progress bar."""
         total = self._records
         done = 0
 

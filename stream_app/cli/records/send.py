@@ -91,7 +91,7 @@ def _unruled(series: Sequence[str]) -> str:
 
 
 def _defaults(settings: Settings) -> Sequence[DefaultPolicy]:
-    """Return this machine's default policies; return none if they are unusable, because a sender needs none."""
+    """Return this machine's default policies, or none if they are unusable, because sending needs no policies."""
     try:
         return default_policies(settings)
     except InvalidSettingsError:

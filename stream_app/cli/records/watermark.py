@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def record(series: str, timestamp_ms: int, arguments: argparse.Namespace) -> bytes:
-    """Return the record of one series with its own seed; raise `UsageError` if no worker would accept it."""
+    """Return the record for one series, with its own seed; raise `UsageError` if no worker would accept the record."""
     seed = fresh_secret().hex()
     if arguments.intrusion:
         value = wire.dump({"type": "intrusion", "series": series, "seed": seed})
@@ -83,7 +83,7 @@ def record(series: str, timestamp_ms: int, arguments: argparse.Namespace) -> byt
 
 
 def _times(arguments: argparse.Namespace) -> Iterator[int]:
-    """Yield the time of each round in milliseconds; after a slow round, later ones do not catch up."""
+    """Yield the time of each round in milliseconds; rounds after a slow one do not catch up."""
     lag_ms = int(arguments.lag * 1000)
     if arguments.at is not None:
         given = milliseconds_of(arguments.at)

@@ -85,7 +85,7 @@ FILE_OR_INPUT = "specify a readable file, or - for standard input"
 
 @contextmanager
 def readable(asked: object = "", remedy: str = "specify a readable file") -> Iterator[None]:
-    """Raise `UsageError` for an unreadable file; it names the option in ``asked`` or, if that is empty, the file."""
+    """Raise `UsageError` for an unreadable file, naming the option in ``asked`` or, if that is empty, the file."""
     try:
         yield
     except OSError as error:

@@ -24,7 +24,7 @@ _BINARY: Final = {
 
 
 def binary_fault(name: str, begins: bytes) -> str:
-    """Return what is wrong with a file, judging by its first bytes; return "" if they may be text."""
+    """Return what is wrong with a file, judging by its first bytes; return "" if those bytes may be text."""
     known = next((said for mark, said in _BINARY.items() if begins.startswith(mark)), "")
     if not known and b"\0" in begins[:2]:  # UTF-16 without byte order mark
         known = _BINARY[b"\xff\xfe"]
@@ -72,7 +72,7 @@ def _joined(found: str, more: str) -> str:
 
 
 def tell_clamped(answered: RunResult, command: str) -> None:
-    """Tell the owner of the input how many of its values are clamped."""
+    """Tell the owner of the input how many input values are clamped."""
     # PRIVACY: the number of raw values that lie outside the range, or are no values, is not a released value. It goes
     # to the standard error of whoever runs the command on these values, with a mark; no output, log, metric or report
     # has it.

@@ -119,7 +119,7 @@ class EventFile:
             )
         self.mapping = mapping
         self.mapped: MappedFile | None = None
-        """What the latest reading under the mapping found; None without a mapping."""
+        """The result of the latest reading with the mapping; None without a mapping."""
         self._opened = opened or self._itself
         self._bytes: io.BufferedReader | None = None
         self._size = 0  # size of the file, once read

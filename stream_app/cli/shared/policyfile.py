@@ -144,7 +144,7 @@ class Weaker(NamedTuple):
 
     @property
     def certain(self) -> bool:
-        """Whether it is weaker whatever is processed in between, even if landmarks or user-level steps pass."""
+        """Whether the version is weaker whatever happens before it, even if landmarks or user-level steps pass."""
         return bool(set(self.less) & {"window", "neighbours"})
 
     @property
@@ -156,7 +156,7 @@ class Weaker(NamedTuple):
 
 
 def weaker_of(documents: Iterable[Document]) -> Iterator[Weaker]:
-    """Yield each version that is weaker than the previous one of its series; skip invalid policies."""
+    """Yield each version that is weaker than the previous version of its series; skip invalid policies."""
     ruling: dict[object, Policy] = {}
     for found in documents:
         place, document = found.place, found.content
@@ -174,7 +174,7 @@ def weaker_of(documents: Iterable[Document]) -> Iterator[Weaker]:
 
 
 def policy_in(record: dict[str, Any]) -> Policy:
-    """Return the policy of a record that has no faults."""
+    """Return the policy in a record that has no faults."""
     return policy_of(parameters_of(record), record.get("version", 1))
 
 

@@ -31,7 +31,7 @@ class PolicyTimes(NamedTuple):
 
     @property
     def reach_ms(self) -> tuple[int, int] | None:
-        """Return when the first landmark step starts and the last one ends; None if they are hidden or absent.
+        """Return when the first landmark step starts and the last one ends; None if landmarks are hidden or absent.
 
         If steps contain units, landmarks are units.
         """
@@ -93,7 +93,7 @@ class PolicyTimes(NamedTuple):
         return f"{moment_in_words(start_ms, self.zone)} to {moment_in_words(end_ms, self.zone)}"
 
     def warnings(self) -> Iterator[str]:
-        """Yield warnings about times that look like seconds, with a suggestion, or days that differ from the zone's."""
+        """Yield warnings about times that look like seconds (with a suggestion) or days that differ from the zone's."""
         found = (
             ("protection.step", step_as_seconds(self.policy.step_ms)),
             ("protection.offset", days_cut_by(self.policy, self.zone, time.time_ns() // 1_000_000)),

@@ -1,4 +1,4 @@
-"""Explains why a record of a file was rejected, with its line and details beyond the reason code."""
+"""Explains why a record in a file was rejected, giving its line and details beyond the reason code."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -83,7 +83,7 @@ def explained(file: EventFile, rows: CheckedRows) -> Iterator[str]:
 
 
 def _no_events(file: EventFile) -> str:
-    """Describe a file without event records; return "" if it may contain some or has a mapping."""
+    """Describe a file without event records; return "" if the file may contain event records or has a mapping."""
     if file.mapping is not None:
         return ""
     try:
@@ -125,7 +125,7 @@ def _why(mapping: FileMapping | None, reason: Reason, policy: Policy | None, fou
 
 
 def _repeated(series: str, at_ms: int, policy: Policy | None) -> str:
-    """Describe what was repeated: a step that can have one release, or a time among several readings."""
+    """Describe what was repeated: a step, which can have only one release, or a time among several readings."""
     moment = moment_in_words(at_ms)
     if unit := _unit(at_ms, policy):
         return (

@@ -1,4 +1,4 @@
-"""Text for people: in a terminal, lines are wrapped between words; files and programs get them unchanged."""
+"""Text for people: lines are wrapped between words in a terminal, and unchanged in files and for programs."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -56,7 +56,7 @@ def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
 
 
 def tracked(items: Iterable[Item], what: str, far: Callable[[], tuple[int, int]] | int) -> Iterable[Item]:
-    """Return the items, with a progress bar on a terminal.
+    """Return the items; on a terminal, show a progress bar.
 
     ``far`` is the number of items, or a function that returns the amount done and the total (0 if unknown).
     """

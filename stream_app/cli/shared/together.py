@@ -1,4 +1,4 @@
-"""The total that the policies of a file reserve for each person, compared with the person's limit."""
+"""The total that the policies in a file reserve for each person, compared with the person's limit."""
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal

@@ -1,1 +1,1 @@
-"""Processes a batch as columns, many series together; the bytes equal those from one-by-one processing."""
+"""Processes a batch as columns, many series together; the resulting bytes equal those of one-by-one processing."""

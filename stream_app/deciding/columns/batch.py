@@ -194,7 +194,7 @@ class BatchDecider:
 
 
 def _hold(puts: list[Put], append: Append) -> Append:
-    """Return a function that keeps a record's outputs until it is their turn."""
+    """Return a function that keeps a record's outputs until the record's turn comes."""
 
     def put(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
         puts.append((int(headers[0][1]), partial(append, key, value, timestamp_ms, headers)))

@@ -87,7 +87,7 @@ _NOTHING: Final[_Entered] = ([], np.zeros(0, FIGURES), np.zeros((0, NUMBER_WIDTH
 
 
 def period_texts(stored: StoredRow) -> tuple[str, ...]:
-    """Return the JSON, without brackets, of each run of a stored row that is part of its period."""
+    """Return the JSON, without brackets, of each run of fields in a stored row that is part of the period."""
     kept = written(stored)
     return tuple(wire.dump(kept[run])[1:-1].decode() for run in _PERIOD_RUNS)
 
@@ -108,8 +108,8 @@ _C = TypeVar("_C", Figures, Doubles)
 def grown(figures: _C, length: int) -> _C:
     """Return the figures extended with zeros, in separate memory pages.
 
-    The system provides a page when it is first written to, and gets all pages back once they are released. On the heap,
-    each extension would leave a hole, and together the holes would be as large as the figures.
+    The system provides a page when the page is first written to, and gets all pages back once they are released. On the
+    heap, each extension would leave a hole, and together the holes would be as large as the figures.
     """
     shape = (length, *figures.shape[1:])
     pages = mmap(-1, prod(shape) * figures.itemsize, flags=MAP_PRIVATE | MAP_ANONYMOUS)

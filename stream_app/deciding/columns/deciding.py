@@ -44,7 +44,7 @@ class Steps(NamedTuple):
     """The index of each step's series."""
     keys: list[bytes]
     made: dict[str, Ints]
-    """The figures after each step, by name, and all other contents of its entry."""
+    """The figures after each step, by name, and all other contents of the step's entry."""
     used_nano: int
     """The increase in S + M over all these series."""
 
@@ -137,7 +137,7 @@ def _used_nano(figures: Figures) -> int:
 def outputs(states: States, decided: Sequence[Steps], count: int, fingerprint: str) -> Iterator[Output]:
     """Yield the outputs of each of ``count`` steps, in the order of the batch.
 
-    Each entry is sealed into its series' chain; after the last one, ``states`` contain the hashes. ``fingerprint``
+    Each entry is sealed into its series' chain; after the last entry, ``states`` contain the hashes. ``fingerprint``
     names the noise key.
     """
     if not decided:
@@ -216,7 +216,7 @@ def stored(states: States, places: Ints) -> list[tuple[bytes, bytes]]:
 
 
 def _cells(states: States, places: Ints, figures: Figures) -> list[str]:
-    """Return `CELLS` and the filter's state, each as a JSON list, empty if there is none."""
+    """Return `CELLS` and the filter's state, each as a JSON list that is empty if there are no values."""
     levels = [""] * len(places)
     if len(states.levels):
         found = zip(lists(states.levels[places]), figures["group"].tolist(), strict=True)

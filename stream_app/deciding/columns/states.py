@@ -42,7 +42,7 @@ FREE: Final = -1
 """The group of an index without a series."""
 _FEWEST: Final = 1024
 _PART: Final = 16
-"""One series in this many is forgotten at once.
+"""One in this many series is forgotten at a time.
 
 Larger parts make a batch wait longer; smaller parts must be forgotten more often.
 """
@@ -105,7 +105,7 @@ class States:
             self._numbers.append(group.number)
 
     def joined(self, rule: Rule, default: str) -> Group:
-        """Return the group for a rule and the default policy named ``default``, or for own policies if it is empty."""
+        """Return the group for a rule and the policy ``default``, or for series' own policies if it is empty."""
         group = self._by_rule.get((id(rule), default))
         if group is None:
             number = self._numbers.pop() if self._numbers else len(self.groups)

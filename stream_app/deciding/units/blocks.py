@@ -82,7 +82,7 @@ class Blocks:
         """Return an existing row of an open step that begins in ``epoch``.
 
         Raises:
-            LostUnitsError: if it is missing or does not belong to the step, or if its key was erased.
+            LostUnitsError: if the row is missing or does not belong to the step, or if its key was erased.
         """
         place = _place(key, policy, step, number)
         row_key = place.row_key

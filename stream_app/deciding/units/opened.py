@@ -112,10 +112,10 @@ GIVEN_UP: Final = OpenUnits(NEVER)
 
 
 def reached(policy: Policy, state: State, before: OpenUnits | None, index: int) -> OpenUnits | Rejection:
-    """Return the open steps just before a reading of step ``index`` is added, or why it is rejected.
+    """Return the open steps just before a reading of step ``index`` is added, or why the reading is rejected.
 
     Steps before the first open step close. After a loss, the first reading discards its own step and every step that
-    may have been open with it. That step then lies before the first open step and accepts nothing.
+    may have been open at the same time. That step then lies before the first open step and accepts nothing.
     """
     if state.closed:
         return Rejection("closed")

@@ -1,4 +1,4 @@
-"""Sealed rows of fixed length, each with 16 units of an open step, which only the key of their epoch can open.
+"""Sealed rows of fixed length with 16 units of an open step each; only the key of their epoch can open them.
 
 AES-SIV (RFC 5297) needs no nonce: the associated data name the row's place and its last reading, so no two contents are
 sealed under the same data. A row that was moved, or that belongs to another step or version, cannot be opened. Table

@@ -16,7 +16,7 @@ from stream_app.privacy.values import RawCells
 def recalled(
     keys: KeyRing, row: SeriesRow, blocks: Blocks, found: Observation | Watermark, offset: int
 ) -> OpenUnits | None:
-    """Process a record again and return the open steps after it, or None if it was refused.
+    """Process a record again and return the open steps after it, or None if the record was refused.
 
     ``row`` is rebuilt from the ledger and releases, which contain the decisions on all reprocessed records.
     """
@@ -31,7 +31,7 @@ def recalled(
 def opened(
     keys: KeyRing, row: SeriesRow, blocks: Blocks, found: Observation | Watermark, offset: int
 ) -> OpenUnits | Rejection:
-    """Return the open steps after a reading (stored in its unit) or a watermark, or why it is refused.
+    """Return the open steps after a reading (stored in its unit) or a watermark, or why the record is refused.
 
     Raises:
         LostUnitsError: if the row has an open step whose sealed rows are not in the table.

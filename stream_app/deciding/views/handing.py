@@ -1,8 +1,8 @@
 """Passes a record to a series and its views in one decision: first to the base, then to each view.
 
 A view begins with the first reading or watermark it receives and uses nothing earlier: its first entry names the input
-from which it counts. The ledger itself therefore lists the views. After a restart under another configuration, no view
-receives a record that was processed before.
+from which the view counts. The ledger itself therefore lists the views. After a restart under another configuration, no
+view receives a record that was processed before.
 """
 
 from dataclasses import replace
@@ -146,7 +146,7 @@ class Handing:
         return not member.with_claim(claim_nano).exceeding
 
     def _ended(self, row: SeriesRow, base: Single, found: CloseRecord) -> SeriesAndViews:
-        """Close a base's views together with it."""
+        """Close the views of a base together with it."""
         parts = [self._single(view, of_series(found, view.series)) for view in self._begun_views(row)]
         return SeriesAndViews((base, *(part for part in parts if not isinstance(part, Rejection))))
 

@@ -3,7 +3,7 @@
 aiokafka raises its decoder's error without a position, and loses the records decoded so far. This module first passes
 on the records before the unreadable batch, and its error names the topic, partition, offset and codec. aiokafka also
 builds an object with eleven fields for every record, which costs more than the rest of the reading. `Fetch.batches`
-builds none: it passes on the output of aiokafka's C decoder batch by batch.
+does not: it passes on the output of aiokafka's C decoder batch by batch.
 
 Importing this module changes aiokafka for every consumer of the process, including Faust's. A caller that sets
 ``whole`` before it reads a fetch gets the fetch as one `Records`.
@@ -82,7 +82,7 @@ class Fetch(fetcher.PartitionRecords):
     next_fetch_offset: int
 
     def batches(self) -> Iterator[RecordBatch]:
-        """Yield the remaining batches except aborted ones; ``next_fetch_offset`` moves past each.
+        """Yield the remaining batches except aborted ones; ``next_fetch_offset`` moves past each batch.
 
         Raises `UnreadableBatchError` if a batch cannot be read and nothing was yielded before it.
         """
@@ -91,7 +91,7 @@ class Fetch(fetcher.PartitionRecords):
                 yield batch
 
     def _each(self, read: Callable[[Any], Read]) -> Iterator[Read]:
-        """Yield the result of ``read`` for each remaining batch; raises as `batches` does."""
+        """Yield the result of ``read`` for each remaining batch; raises the same error as `batches`."""
         begin, batch = self.next_fetch_offset, None
         batches, checks = self._records, self._check_crcs
         try:

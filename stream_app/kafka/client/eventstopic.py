@@ -48,7 +48,7 @@ class EventsTopic:
         self._answered = time.monotonic()
 
     async def look(self) -> None:
-        """Check that the topic is the one the worker started with; once replaced or grown, it stays recorded as such.
+        """Check that the topic is the one the worker started with; the states "replaced" and "grown" stay recorded.
 
         A worker that owns no partition notices a change only here: when a topic vanishes, the group revokes its
         partitions from all workers. If there is no answer, this raises `aiokafka.errors.KafkaError` or `TimeoutError`

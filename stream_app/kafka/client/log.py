@@ -23,7 +23,7 @@ _POLL_MS = 20
 """How long to wait for records before checking the position, because a final marker moves only the position."""
 _FOLLOW_MS = 200
 _LAST_RECORDS = 256
-"""The number of records at the end that are searched first; only aborted or unwanted ones can follow the last."""
+"""How many records at the end are searched first; only aborted or unwanted ones can follow the last wanted one."""
 
 
 class LogReader:
@@ -125,8 +125,8 @@ async def records_of(
     """Yield the records of ``topic`` up to its end at the time of the call, or forever with ``follow``.
 
     Reading starts at the beginning of each partition, or at its end with ``from_end``. With ``since_ms``, reading
-    starts at the first record whose timestamp is not earlier, and later records with an earlier timestamp are omitted.
-    This commits no offsets and joins no group. Raises `LookupError` if the topic does not exist.
+    starts at the first record with that timestamp or a later one, and records after it with an earlier timestamp are
+    omitted. This commits no offsets and joins no group. Raises `LookupError` if the topic does not exist.
     """
     await assert_there(settings, topic)  # a consumer would search forever, or create it
     async with started(_consumer(settings, isolation, topic)) as consumer:

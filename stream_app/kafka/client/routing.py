@@ -1,4 +1,4 @@
-"""How series are assigned to partitions, and the worker context that checks this."""
+"""How series are assigned to partitions, and the worker context that checks the assignment."""
 
 from collections.abc import Callable
 from functools import lru_cache

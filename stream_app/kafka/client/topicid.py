@@ -91,7 +91,7 @@ def any_node(admin: AIOKafkaAdminClient) -> int:
 
 
 async def describe(settings: Settings, topics: Iterable[str]) -> Mapping[str, TopicFacts]:
-    """Return the facts of each named topic that exists."""
+    """Return the facts about each named topic that exists."""
     return {
         name: TopicFacts(str(topic_id), len(partitions))
         for error, name, topic_id, _, partitions, _, _ in await _asked(settings, topics)

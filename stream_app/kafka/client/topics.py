@@ -87,7 +87,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One property of a topic that differs from what is required, and its remedy."""
+    """One property of a topic that differs from what is required, and the remedy."""
 
     topic: str
     field: str

@@ -108,7 +108,7 @@ async def _ruling(reader: Reader, topic: str, partition: int, start: int) -> tup
 
 
 def _decoded(record: Any) -> Claim | None:
-    """Return the claim in a record; None if it is a foreign record without a key."""
+    """Return the claim in a record; return None for a foreign record without a key."""
     try:
         found: Any = wire.load(record.value)
         return Claim(record.offset, str(found["application"]), str(found["prefix"]))

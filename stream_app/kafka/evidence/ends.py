@@ -3,7 +3,7 @@
 A log whose beginning or end was lost must neither give budget back nor allow anything to be processed twice:
 
 * A changelog that begins later than the row allows lacks rows of idle series, which would start over.
-* A ledger that begins later, or ends sooner, lacks entries, and `recover` would not know what they spent.
+* A ledger that begins later, or ends sooner, lacks entries, and `recover` would not know what the entries spent.
 * Releases may expire, so only the end of their log shows whether some are lost.
 * Entries, releases and rejects name their input. Ledger entries are written first. A release without an entry therefore
   shows that the end of the ledger was lost, and an entry without its release shows that the end of the releases topic
@@ -67,7 +67,7 @@ class Shortage:
 
 
 def shortage(row: PartitionRow | None, ends: Ends) -> Shortage | None:
-    """Return the first shortage of a partition's logs compared with its row, or None."""
+    """Return the first place where a partition's logs fall short of what its row requires, or None."""
     if row is None:
         return _late("ledger-short", "ledger", 0, ends.ledger.first)
     return begins_late(row, ends) or ledger_shortage(row, ends.ledger) or releases_shortage(row, ends.releases)
@@ -157,7 +157,8 @@ def torn(changelog: Bounds, committed_end: int) -> Shortage | None:
 async def cut_short(reader: Reader, names: TopicNames, partition: int) -> Shortage | None:
     """Return the shortage for a changelog that does not end with the partition row, although every batch does.
 
-    ``reader`` reads committed records. The rows after the partition row include input that it does not cover.
+    ``reader`` reads committed records. The rows after the partition row include input that the partition row does not
+    cover.
     """
     last = await reader.last(names.changelog, partition)
     if last is None or last.key == PARTITION_KEY:

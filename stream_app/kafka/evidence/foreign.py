@@ -2,8 +2,8 @@
 
 Every output carries the `input` header, whoever wrote it, and another application with the same key writes the same
 bytes. Only the producer id in the batch header distinguishes the applications: the brokers assign it to a transactional
-id, and thus to one application and partition. A working owner need not read anything to rule out other writers: only if
-there are none does its next batch begin right after the marker of its last transaction.
+id, and thus to one application and partition. A working owner need not read anything to rule out other writers: the
+owner's next batch begins right after the marker of its last transaction only if there are no other writers.
 """
 
 from collections.abc import Collection, Mapping

@@ -145,7 +145,7 @@ class LostRelease(NamedTuple):
 async def lost_releases(
     reader: Reader, names: TopicNames, partition: int, start: int, answered: AnsweredInput, ends: Ends
 ) -> list[LostRelease]:
-    """Return the releases, of input from ``start`` on, that are missing although a later release exists.
+    """Return the missing releases of input from ``start`` on that are followed by a later release.
 
     If an input's release is missing before another release of the same input, all missing releases of that input are
     returned. ``reader`` reads committed records.
@@ -166,10 +166,10 @@ async def lost_releases(
 def missing_before(lost: Sequence[LostRelease], answered: AnsweredInput) -> Shortage:
     """Return why recovery stops if releases are missing before later ones.
 
-    Their input exists, and the next owner could compute them again. But each log is in the order of its input: this
-    order shows readers which record is the latest, and shows workers and `recover` what is missing at the end. A
-    release after later ones would break that order permanently, so it is abandoned once the operator agrees: its entry
-    stays, its epsilon stays spent, and the next owner omits it when it processes its input again for the state.
+    The input of these releases exists, and the next owner could compute them again. But each log is in the order of its
+    input: this order shows readers which record is the latest, and shows workers and `recover` what is missing at the
+    end. A release after later ones would break that order permanently, so it is abandoned once the operator agrees: its
+    entry stays, its epsilon stays spent, and the next owner omits it when it processes its input again for the state.
     """
     steps, series = len(lost), len({one.series for one in lost})
     asked = f"the release for input {lost[0].offset}, whose ledger entry exists"
@@ -188,7 +188,7 @@ def _promised(record: Any) -> tuple[str, str]:
 
 
 def unless_held(committed: CommittedOutputs, append: Append, *, named: bool = True) -> Append:
-    """Wrap ``append`` to omit existing outputs; without ``named``, outputs are compared by input alone."""
+    """Wrap ``append`` to omit existing outputs; without ``named``, outputs are compared by input only."""
 
     def appended(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
         """Append an output unless it exists."""

@@ -27,12 +27,15 @@ class PartitionRow:
     configuration: str  # fingerprint of all configuration that affects decisions
     last_offset: int = -1  # offset of the last processed record; -1 if none, or before this was stored
     last_append_ms: int = 0
-    """When the broker appended that record; this differs if the events topic lost its tail and has since grown."""
+    """When the broker appended the last processed record.
+
+    The time differs if the events topic lost its tail and has since grown.
+    """
     changelog_first: int = UNKNOWN
     """The offset from which the changelog must be complete: if it begins later, it lost rows of series."""
     ledger_first: int = UNKNOWN  # offset from which the ledger must be complete
     releases_offset: int = UNKNOWN
-    """All releases before this offset are written; those of the last batch may come after it."""
+    """All releases before this offset are written; releases of the last batch may come after it."""
     last_reject: int = UNKNOWN  # input offset of the last reject; -1 if none is known
     releases_lost: int = -1  # the loss of releases of input up to here was accepted
     rejects_lost: int = -1  # the loss of rejects of input up to here was accepted
@@ -42,10 +45,10 @@ class PartitionRow:
     claim: int = UNKNOWN  # offset of this application's valid claim to the ledger partition
     producer: int = UNKNOWN  # producer id of the owner that wrote it; unknown after `recover`
     separator: str = ""
-    """The separator after person names in series ids, used to place the series; empty without persons."""
+    """The separator after person names in series ids, used to place the series; empty if there are no persons."""
 
     def encode(self) -> bytes:
-        """Return the encoded row; without persons, the format is the one used before persons existed."""
+        """Return the encoded row; if there are no persons, the format is the one used before persons existed."""
         fields = asdict(self)
         if not self.separator:
             del fields["separator"]
@@ -68,6 +71,6 @@ async def placed_by(reader: Reader, names: TopicNames, partitions: int) -> Parti
 
 
 async def last_row(reader: Reader, names: TopicNames, partition: int) -> PartitionRow | None:
-    """Return a partition's row, read from the end of the changelog, or None if it has none."""
+    """Return a partition's row, read from the end of the changelog, or None if the partition has no row."""
     found = await reader.last(names.changelog, partition, lambda record: record.key == PARTITION_KEY)
     return None if found is None or found.value is None else PartitionRow.decode(found.value)

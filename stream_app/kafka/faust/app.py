@@ -51,13 +51,14 @@ class WholeFetch(faust.Schema[Any, Any]):
 class Assignor(PartitionAssignor):
     """Faust's assignor, with a name that contains the separator after persons' names.
 
-    The brokers admit no worker to a group whose assignor has another name. Two workers that use different separators to
-    place series and to store persons' budgets would each spend the same person's budget.
+    The brokers admit a worker to a group only if the worker's assignor has the same name as the group's. Two workers
+    that use different separators to place series and to store persons' budgets would each spend the same person's
+    budget.
     """
 
     @property
     def name(self) -> str:
-        """The name that brokers compare; without persons, it is Faust's own name."""
+        """The name that brokers compare; if there are no persons, it is Faust's own name."""
         separator = cast("App", self.app).separator
         return "faust" if separator is None else f"faust-members-{ord(separator):x}"
 
@@ -141,7 +142,7 @@ class TableManager(FaustTableManager):
 
     @property
     def recovery(self) -> Recovery:
-        """The recovery service, created at the first access."""
+        """The recovery service, created on first access."""
         if self._recovery is None:
             self._recovery = Recovery(self.app, self, beacon=self.beacon, loop=self.loop)
         return cast("Recovery", self._recovery)
@@ -255,7 +256,7 @@ def rebalance_seconds(settings: Settings) -> float:
 
 
 def _credentials(settings: Settings) -> CredentialsT | None:
-    """Return Faust's credentials, because its own rule (no TLS context: plain text) must not set the protocol."""
+    """Return Faust's credentials, because Faust's rule (plain text without a TLS context) must not set the protocol."""
     if settings.security_protocol == "PLAINTEXT":
         return None
     context = tls_context(settings)

@@ -45,19 +45,19 @@ class Consumer(driver.Consumer):
 
     @Service.task
     async def _watch_group(self) -> None:
-        """Crash if the group refuses this worker; its coordinator would otherwise wait until the error is read."""
+        """Crash if the group refuses this worker; otherwise, aiokafka would wait until the error is read."""
         with suppress(ConsumerEndedError):
             while not self.should_stop:
                 await self.sleep(_GROUP_SECONDS)
                 await self._thread.check_group()
 
     def verify_event_path(self, now: float, tp: TP) -> None:
-        """Let Faust warn if a running or standby partition has fetched nothing for a long time.
+        """Make Faust warn if a running or standby partition has fetched nothing for a long time.
 
         Faust's other checks look at streams and acknowledgements since the worker's start or the last rebalance. They
-        reported partitions as stalled that were restoring their state or had just received a first record. Here one
-        agent passes everything on at once, and `landmark_event_lag_records` shows the input that is waiting to be
-        processed.
+        reported partitions as stalled when these were restoring their state or had just received a first record. Here a
+        single agent passes everything on at once, and `landmark_event_lag_records` shows the input that is waiting to
+        be processed.
         """
         if not (
             self.app.partitions.runs(tp.partition)
@@ -73,7 +73,7 @@ class Consumer(driver.Consumer):
         self._kept[tp] = offset
 
     def cannot_read(self, error: UnreadableBatchError) -> None:
-        """Stop fetching a partition, and stop its owner once it has processed the earlier records."""
+        """Stop fetching a partition, and stop its owner once the earlier records are processed."""
         tp = TP(error.topic, error.partition)
         self.pause_partitions({tp})
         if tp.topic == self.app.events_topic:
@@ -148,7 +148,7 @@ class Consumer(driver.Consumer):
         await super().on_partitions_assigned(assigned, generation_id)
 
     def resume_partitions(self, tps: Iterable[TP]) -> None:
-        """Resume the partitions whose owners are running; stopped ones stay paused."""
+        """Resume the partitions whose owners are running; stopped partitions stay paused."""
         super().resume_partitions(
             {tp for tp in tps if tp.topic != self.app.events_topic or self.app.partitions.runs(tp.partition)}
         )

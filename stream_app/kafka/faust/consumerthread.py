@@ -23,7 +23,7 @@ from stream_app.kafka.client.refusal import repeated, unauthorized
 logger = logging.getLogger(__name__)
 
 _FETCH_WAIT_MS = 250
-"""How long a broker holds an empty fetch, for which the fetch of a newly assigned partition has to wait."""
+"""How long a broker holds an empty fetch; the fetch of a newly assigned partition has to wait for that fetch."""
 
 _AGREE_SECONDS = 1.0
 """How long a closing consumer waits for a running rebalance; after that it leaves the group at once."""

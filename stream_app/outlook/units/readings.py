@@ -94,7 +94,7 @@ class SeriesReadings:
 
 
 def _shares(kind: UnitStatistic, published: object, units: int) -> dict[str, float]:
-    """Return the numbers of a true statistic by part; for a histogram, as shares of its units."""
+    """Return a true statistic's numbers by part; the numbers of a histogram are shares of its units."""
     if isinstance(published, dict):
         parts = published
     elif isinstance(published, list):
@@ -119,7 +119,7 @@ class Memory(NamedTuple):
 
     lag_ms: int
     certain: bool
-    """Whether the autocorrelation falls that low; if not, ``lag_ms`` is the whole reach of the data."""
+    """Whether the autocorrelation falls below `FORGOTTEN`; if not, ``lag_ms`` is the whole reach of the data."""
 
 
 def memory_of(series: Sequence[SeriesReadings]) -> Memory | None:
@@ -169,7 +169,7 @@ def _products(one: SeriesReadings, gap_ms: int) -> tuple[NDArray[np.float64], ND
 
 
 def _indicators(one: SeriesReadings) -> list[NDArray[np.float64]]:
-    """Return a course for each category that occurs, with 1 where it is the value."""
+    """Return a course for each category that occurs, with 1 where the value is that category."""
     return [(one.cells == cell).astype(np.float64) for cell in np.unique(one.cells)]
 
 

@@ -36,7 +36,7 @@ class UnitPlan:
 
     @property
     def warning(self) -> str:
-        """Return a warning if values last longer than the protected stretch; empty if not, or if unknown."""
+        """Return a warning if values last longer than the protected stretch; return "" if not, or if unknown."""
         protected_ms = self.asked.unit_ms * self.asked.window
         if self.memory is None or protected_ms >= self.memory.lag_ms:
             return ""
@@ -51,7 +51,7 @@ class UnitPlan:
 
     @property
     def sentence(self) -> str:
-        """Return a sentence on what achieves the requested error; empty if none is requested."""
+        """Return a sentence on what achieves the requested error, or "" if no error is requested."""
         if self.answer is None:
             return ""
         error, now, epsilon, unit_ms = self.answer
@@ -111,7 +111,7 @@ def unit_plan(
     """Return the plan of a policy whose values are numbers or whose steps hold units; for others, return None.
 
     ``span`` is one of `SPANS`, or a length such as "12h"; an ``error`` without a span applies to the policy's own step.
-    ``data`` are the readings by series. ``statistic`` is computed from single numbers; units have their own.
+    ``data`` are the readings by series. ``statistic`` is computed from single numbers; units have their own statistic.
 
     Raises:
         UnitsError: for an invalid span or one that does not hold whole units, for data without a valid value, and for a

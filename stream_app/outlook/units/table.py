@@ -50,7 +50,8 @@ class StatisticRequest(NamedTuple):
     def of(cls, policy: Policy, statistic: Planned | None = None) -> "StatisticRequest | None":
         """Return the request for a policy with units, or with plain numbers (each step is a unit); otherwise None.
 
-        ``statistic`` is computed from single numbers, by default a mean; it is ignored if units already have one.
+        ``statistic`` is computed from single numbers, by default a mean; it is ignored if units already have a
+        statistic.
         """
         kind = policy.kind
         if policy.units is not None and isinstance(kind, UnitStatistic):
@@ -73,7 +74,7 @@ class SpanError:
 
 @dataclass(frozen=True, slots=True)
 class UnitRow:
-    """The errors of one unit and window; ``own`` says whether they are the policy's."""
+    """The errors for one unit and window; ``own`` says whether unit and window are the policy's own."""
 
     unit_ms: int
     window: int

@@ -36,8 +36,8 @@ _NUMBER_BYTES: Final = len(f'"":{-LARGEST_COUNT},')
 class Tally:
     """Items, each of them one of the ``names`` and counted once; the counters are the step's cells.
 
-    ``sensitivity`` is the L1 distance between the counters of neighbours, and ``published_bytes`` is the maximum size
-    of measurement and value in a release.
+    ``sensitivity`` is the L1 distance between neighbours' counters, and ``published_bytes`` is the maximum size of
+    measurement and value in a release.
     """
 
     names: tuple[str, ...]
@@ -51,7 +51,7 @@ class Tally:
 
     @property
     def counters(self) -> int:
-        """Return the number of counters of an open step."""
+        """Return the number of counters in an open step."""
         return len(self.names)
 
     def added(self, item: Raw) -> Addition | None:
@@ -73,12 +73,12 @@ class Total:
 
     @property
     def counters(self) -> int:
-        """Return the number of counters of an open step."""
+        """Return the number of counters in an open step."""
         return 1
 
     @property
     def sensitivity(self) -> int:
-        """Return the distance between the counters of neighbours, in cells."""
+        """Return the distance between neighbours' counters, in cells."""
         return self.kind.item.sensitivity
 
     @property
@@ -94,7 +94,7 @@ class Total:
         return None if cells is None else (0, cells[0] - self.kind.centre)
 
     def closed(self, counters: Sequence[int], number: int) -> RawCells:
-        """Return the cells of a step of ``number`` items."""
+        """Return the cells of a step with ``number`` items."""
         return self.kind.gathered(counters[0], number)
 
 

@@ -26,7 +26,7 @@ from stream_app.privacy.state import State
 from stream_app.privacy.values import RawCells
 
 MOST_READINGS = 10_000
-"""The maximum number of readings of an open step: the timestamp of each is kept in memory."""
+"""The maximum number of readings in an open step: each reading's timestamp is kept in memory."""
 
 
 def read_open(policy: Policy) -> bool:
@@ -39,8 +39,8 @@ def reached(
 ) -> tuple[bool, OpenSteps] | Rejection:
     """Return the effect of a valid reading of step ``index``, or why its time is refused.
 
-    First comes whether the reading opens its step: it does if readings open steps and it is the first one. Then come
-    the open steps after it; earlier steps close.
+    The first item is whether the reading opens its step: it does if readings open steps and it is the step's first one.
+    The second is the open steps after the reading; earlier steps close.
     """
     if state.closed:
         return Rejection("closed")
@@ -96,7 +96,7 @@ def after_watermark(policy: Policy, before: OpenSteps | None, now: int, offset: 
 
 
 def stays_open(policy: Policy, before: Policy) -> bool:
-    """Return whether steps open under ``before`` stay open under ``policy``: only if it reads them in the same way."""
+    """Return whether steps open under ``before`` stay open: only if ``policy`` reads them in the same way."""
     alike = (policy.step_ms, policy.kind, policy.within) == (before.step_ms, before.kind, before.within)
     return alike and policy.within is not None
 
@@ -114,11 +114,11 @@ def decide_step(
 
     A step without cells is filled without spending. Return None if the key of its epoch was erased; the step is then
     skipped. Guarantee: that of `fold.step`, with all readings of a step as its one event. If `absent` is a value, a
-    step without a reading has that value in ``cells`` and is processed as one with that value: the same proposal, coin,
-    privacy cost and noise.
+    step without a reading has that value in ``cells`` and is processed like a step with that value: the same proposal,
+    coin, privacy cost and noise.
 
     For collected data, ``cells`` are the contents of the counters, which are read only if the step is perturbed. If
-    counters start with noise, ``seed`` is that of the closing watermark, and the guarantee of `steps` holds against
+    counters start with noise, ``seed`` is the closing watermark's seed, and the guarantee of `steps` holds against
     anyone who saw the counters.
     """
     epoch = keys.epoch_of(policy.start_of(index))

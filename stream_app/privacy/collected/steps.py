@@ -6,9 +6,9 @@ Pan-privacy (Dwork, Naor, Pitassi, Rothblum, Yekhanin, Pan-private streaming alg
 counters are never bare in memory. They start with discrete Laplace noise of rate ``intrusion / sensitivity``, whose
 seed comes with the opening watermark and is then forgotten. Anyone who sees the memory at announced moments, and all
 releases, learns at most ``max(intrusion, epsilon)`` about one item at an exposed step, where epsilon is what the step's
-release spends. The noise before a look covers the counts before it, the fresh noise those after it, and the closing
-noise the last ones; one item changes one of these parts. If neighbours also change an item's place in the log, each
-part changes by half the sensitivity, and the two halves add up to no more.
+release spends. The noise before a look covers the counts before it, the fresh noise covers those after it, and the
+closing noise covers the last ones; one item changes one of these parts. If neighbours also change an item's place in
+the log, each part changes by half the sensitivity, and the two halves add up to no more.
 """
 
 from typing import Final, NamedTuple
@@ -43,7 +43,7 @@ UNREAD: Final = -2
 
 
 class OpenSteps(NamedTuple):
-    """Steps ``first, first + 1, ...``; ``offsets`` holds the offset of the record that opened each.
+    """Steps ``first, first + 1, ...``; ``offsets`` holds the offset of the record that opened each step.
 
     That record is a watermark, or a step's first reading if readings open steps (`plain`). Steps that are ``GIVEN_UP``
     come before all others. They accept nothing and are skipped.
@@ -97,8 +97,9 @@ class Move(NamedTuple):
 def moved(policy: Policy, state: State, before: OpenSteps | None, timestamp_ms: int, offset: int) -> Move | Rejection:
     """Return the effect of a watermark at ``timestamp_ms``, or its refusal.
 
-    It closes every step that ends at or before it, from the first open step on, including steps that were never opened.
-    Then the next ``open_steps`` steps are open. If no step was open, none closes. Steps that were given up are skipped.
+    A watermark closes every step that ends at or before it, from the first open step on, including steps that were
+    never opened. Then the next ``open_steps`` steps are open. If no step was open, none closes. Steps that were given
+    up are skipped.
     """
     now = timestamp_ms // policy.step_ms
     reason = untimely_watermark(policy, state, first_of(before), now)
@@ -145,8 +146,8 @@ def most_closed(policy: Policy) -> int:
 def shifted(policy: Policy, before: OpenSteps | None, now: int, offset: int) -> OpenSteps:
     """Return the open steps after a watermark in step ``now`` has been accepted.
 
-    The first watermark after all steps were given up opens none: a lost watermark before it may have opened the same
-    steps, and their contributions since then are lost. Watermarks advance in time, so the lost one opened no steps
+    The first watermark after all steps were given up opens no steps: a lost watermark before it may have opened the
+    same steps, and their contributions since then are lost. Watermarks advance in time, so the lost one opened no steps
     after these.
     """
     kept = before.offsets[now - before.first :] if before else ()

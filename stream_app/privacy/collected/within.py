@@ -44,13 +44,13 @@ class Within:
 
     @property
     def hides(self) -> bool:
-        """Whether releases and ledger do not distinguish a step with readings from one without."""
+        """Whether neither releases nor ledger distinguish a step with readings from a step without readings."""
         return self.absent is not None and self.absent != APPROXIMATED
 
     def read(self, kind: Kind, value: Raw) -> RawCells | None:
         """Return the stored form of a reading, cells or the exact number in units, or None if the reading is invalid.
 
-        Units are those of `PLACES`. `joined` combines two readings, and `aggregated` the readings of a step.
+        Units are those of `PLACES`. `joined` combines two readings, and `aggregated` combines a step's readings.
         """
         if self.aggregate in {"last", "max"}:
             return kind.quantise(value)  # rounding and clamping are monotone: the highest cell is the maximum's
@@ -72,7 +72,8 @@ class Within:
     def aggregated(self, kind: Kind, kept: RawCells, readings: int) -> RawCells:
         """Return the cells of a step from its stored readings, rounded and clamped once after all readings.
 
-        Sensitivity: all readings of a step are one event, so their aggregate moves within the range as one value does.
+        Sensitivity: all readings of a step are one event, so their aggregate moves within the range as a single value
+        does.
         """
         if self.aggregate in {"last", "max"}:
             return kept

@@ -2,8 +2,8 @@
 
 No message contains the policy version: versions with the same landmarks and parameters make the same draw, because
 otherwise the intersection of their draws would reveal the true landmarks. A padding coin depends only on the series,
-the step and the step's length. So versions agree wherever their ranges overlap, and the dummies of a smaller
-probability are among those of a larger one.
+the step and the step's length. So versions agree wherever their ranges overlap, and the dummies drawn with a smaller
+probability are among those drawn with a larger one.
 
 Epochs: a coin comes from the epoch of its own step, and everything else from the epoch of the range's start. Anyone who
 holds that key can check a guess of the landmarks against L'; once the key is erased, nobody can.
@@ -37,7 +37,7 @@ def named_by_series(series: str) -> bytes:
 def named_by_glob(glob: str) -> bytes:
     """Return the name of the draws for a default policy.
 
-    Its series share one L', because only the true landmarks would be in every one of several separate draws.
+    The policy's series share one L', because with separate draws only the true landmarks would be in every draw.
     """
     return b"glob " + glob.encode()
 

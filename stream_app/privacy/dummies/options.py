@@ -76,7 +76,7 @@ def scores_of(options: Options, utility: Utility) -> list[Fraction]:
 
 
 def _distances(options: Options) -> list[Fraction]:
-    """Return each joining step's distance to the nearest landmark; for a bin, the mean of its other steps."""
+    """Return each joining step's distance to the nearest landmark; for a bin, the mean over the bin's other steps."""
     nearest, own = distances(options.steps, options.landmarks), options.own
     if own is None:
         return [Fraction(nearest[step]) for step in options.order]
@@ -133,7 +133,7 @@ def nearer(base: int, above: int, below: int) -> int:
 
 
 ROOT_BITS = 64
-"""Bits after the point of a square root; sums of rounded integers do not depend on their order."""
+"""The number of fractional bits in a square root; sums of rounded integers do not depend on their order."""
 
 
 def change(steps: int, marks: Sequence[int], landmarks: Sequence[int]) -> int:
@@ -188,7 +188,7 @@ class Growing:
         self.base = numerator(steps, (self.total, self.squares))  # of the landmarks alone
 
     def evenness(self) -> NDArray[np.int64]:
-        """Return the numerator of the set with each step added; it is meaningless for steps already in the set."""
+        """Return, for each step, the numerator of the set plus that step; it is meaningless for steps in the set."""
         less = 2 * (self.at - self.low) * (self.high - self.at)
         found: NDArray[np.int64] = (
             2 * len(self.at) * (self.squares - less * (self.high - self.low - 1)) - (self.total - less) ** 2
@@ -220,7 +220,7 @@ class Growing:
 def heuristic_order(steps: int, landmarks: Sequence[int]) -> list[int]:
     """Return the steps that are not landmarks in the order of joining; ties go to the earlier step.
 
-    Each set is the one, of all sets with one step more than the previous set, whose standard deviation of distances is
+    Of all sets with one step more than the previous set, each set is the one whose standard deviation of distances is
     nearest to that of ``landmarks``, which are ascending.
     """
     growing = Growing(steps, landmarks)

@@ -24,7 +24,7 @@ class Histogram(NamedTuple):
 
     @property
     def widths(self) -> list[int]:
-        """Return the number of steps of each bin."""
+        """Return the number of steps in each bin."""
         return [min(self.width, self.steps - start) for start in range(0, self.steps, self.width)]
 
     def order(self) -> list[int]:

@@ -1,7 +1,8 @@
 """The checked request of a policy's `dummies`, and the parameters with the drawn landmarks.
 
-Only `Dummies` holds the true landmarks. The parameters do not depend on which these were or how they were written: the
-drawn landmarks come after the level, whether or not the record gave any, as merged intervals in ascending order.
+Only `Dummies` holds the true landmarks. The parameters do not depend on which landmarks these were or how they were
+written: the drawn landmarks come after the level, whether or not the record gave any, as merged intervals in ascending
+order.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ MethodName = Literal["optimal", "heuristic", "partitioned", "padding"]
 Utility = Literal["proximity", "count"]
 
 MOST_STEPS = {"optimal": 16, "heuristic": 16_384, "partitioned": 16_384, "padding": 65_536}
-"""The maximum number of steps of a range, by method.
+"""The maximum number of steps in a range, by method.
 
 Optimal has 2^16 sets; the others take a few seconds. A range of n steps yields at most n/2 intervals, rounded up, so no
 row or entry becomes too large for a topic. The limit applies to the range, which is public, and not to what is

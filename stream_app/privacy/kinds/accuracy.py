@@ -14,7 +14,7 @@ class UnitAccuracy(AnyKind):
     """The noise scale and the expected error of a statistic over units.
 
     A total has discrete Laplace noise of rate ``e / sensitivity``. If the total is divided by the public number n of
-    units, its noise is n times as small.
+    units, its noise is also divided by n.
     """
 
     __slots__ = ()
@@ -49,16 +49,16 @@ class UnitAccuracy(AnyKind):
         return self.scale(spend_nano, units)
 
     def expected_error(self, spend_nano: int, units: float) -> float:
-        """Return the mean absolute error of a step of ``units`` units, for a spend of at least 1 nano-epsilon.
+        """Return the mean absolute error of a step with ``units`` units, for a spend of at least 1 nano-epsilon.
 
-        For a sum and a mean it is in the value's unit; for a share and a histogram's bin, in shares of the units. By
-        local time it is the error of one bin, and ``units`` counts the units of all bins, each with the same number of
-        units.
+        For a sum and a mean, the error is in the value's unit; for a share and a histogram's bin, it is in shares of
+        the units. By local time, it is the error of one bin, and ``units`` counts the units of all bins, which have
+        equal numbers of units.
         """
         return mean_noise(self.sensitivity, spend_nano) * self.of_a_cell(units)
 
     def needed_nano(self, error: float, units: float) -> int:
-        """Return the least spend, in nano-epsilon, for this mean absolute error in a step of ``units`` units.
+        """Return the least spend, in nano-epsilon, for this mean absolute error in a step with ``units`` units.
 
         The mean magnitude is ``1 / sinh(rate)``, so the rate is ``asinh(1 / magnitude)``.
         """
@@ -67,7 +67,7 @@ class UnitAccuracy(AnyKind):
     def needed_units(self, spend_nano: int, error: float) -> float:
         """Return how many units a step needs for this mean absolute error, or infinity if a sum is too inaccurate.
 
-        More units do not improve a sum. A sum that is accurate enough needs only one.
+        More units do not improve a sum. A sum that is accurate enough needs only one unit.
         """
         of_one = self.expected_error(spend_nano, 1)
         if self.is_sum:

@@ -1,4 +1,4 @@
-"""One axis of a grid: finds a number's integer cell in a time that reveals almost nothing about it."""
+"""One axis of a grid: finds a number's integer cell; the time taken reveals almost nothing about the number."""
 
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
@@ -16,13 +16,13 @@ LARGEST_CELL = 2**50
 _DIGITS: Final = 17
 """The maximum number of digits in the shortest decimal of a double."""
 _EXACT: Final = Context(prec=_DIGITS)
-"""Shifts the decimal point of such a decimal without rounding."""
+"""Shifts the decimal point of a shortest decimal without rounding."""
 _CERTAIN_DIGITS: Final = 15
 """Decimals of at most this many digits have distinct doubles and are the shortest decimals of those doubles."""
 _POWERS: Final = 23
 """The number of powers of ten that are exact doubles."""
 _NOTHING: Final = 1e-200
-"""Added to a double, it turns a subnormal double, which is in cell 0, into a normal one.
+"""A number that is added to a double so that a subnormal one, which is in cell 0, becomes normal.
 
 It changes no double of 1e-183 or more.
 """

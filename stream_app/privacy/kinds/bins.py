@@ -96,7 +96,7 @@ class Histogram(OfUnits):
         return dict(zip(names, bins, strict=True)) if names else bins
 
     def read(self, published: object, count: object = None) -> ReleasedCells:
-        """Return the cells of a histogram over ``count`` units from a release."""
+        """Read a histogram over ``count`` units from a release and return its cells."""
         names = self.names
         if names and isinstance(published, Mapping):
             published = [published[name] for name in names]
@@ -125,7 +125,7 @@ class Histogram(OfUnits):
 
     @property
     def width(self) -> int:
-        """Return the number of cells of a value."""
+        """Return the number of cells in a value."""
         return self.bins + 1
 
 
@@ -141,17 +141,17 @@ class ByBins(UnitAccuracy):
     error_unit: ClassVar[str] = "of a bin, in the value's unit"
 
     def with_window(self, window: int) -> Self:
-        """Return the statistic that protects ``window`` consecutive units together."""
+        """Return the statistic that jointly protects ``window`` consecutive units."""
         return replace(self, of=self.of.with_window(window))
 
     @property
     def is_sum(self) -> bool:  # type: ignore[override]
-        """Return whether this is a sum, which more units do not improve."""
+        """Return whether this is a sum, whose accuracy more units do not improve."""
         return self.of.is_sum
 
     @property
     def largest_change(self) -> float:
-        """Return the largest L1 distance between the totals of neighbours, in the value's unit."""
+        """Return the largest L1 distance between neighbours' totals, in the value's unit."""
         return self.of.largest_change
 
     def of_a_cell(self, units: float) -> float:
@@ -177,7 +177,7 @@ class ByBins(UnitAccuracy):
         return self.of.quantise(raw)
 
     def tallied(self, units: Iterable[UnitCell]) -> RawCells | None:
-        """Return the total and the number of counted units in each bin, or None if there are none."""
+        """Return the total and the number of counted units in each bin, or None if there are no such units."""
         found = [0] * self.width
         for start_ms, cell in units:
             at = 2 * self.local.bin_of(start_ms)
@@ -210,11 +210,11 @@ class ByBins(UnitAccuracy):
         return ReleasedCells(tuple(clamped))
 
     def publish(self, cells: ReleasedCells) -> dict[str, float]:
-        """Return the numbers by bin, without the bins that have no unit."""
+        """Return the number for each bin, omitting bins without units."""
         return {name: self.of.publish(part) for name, part in self._parts(cells)}
 
     def read(self, published: object, count: object = None) -> ReleasedCells:
-        """Return the cells from a release; ``count`` is the number of units in each of its bins."""
+        """Return the cells from a release; ``count`` is the number of units in each of the release's bins."""
         if not isinstance(published, Mapping) or not isinstance(count, Mapping) or set(published) != set(count):
             raise TypeError(
                 "a release by local time must contain an object of numbers and an object of counts, with the same bins"
@@ -254,7 +254,7 @@ class ByBins(UnitAccuracy):
 
     @property
     def width(self) -> int:
-        """Return the number of cells of a value."""
+        """Return the number of cells in a value."""
         return 2 * len(self.local.names)
 
 

@@ -127,7 +127,7 @@ class Category(_Answer):
         return self.categories[cells[0]]
 
     def read(self, published: object, _count: object = None) -> ReleasedCells:
-        """Return the index of a category from a release."""
+        """Return the index of the category in a release."""
         if not isinstance(published, str | bool):
             raise TypeError(
                 f"a category release must contain a string or boolean, but found {type(published).__name__}"
@@ -174,7 +174,7 @@ class Category(_Answer):
 
     @property
     def guess(self) -> str | bool:
-        """Return the value to assume for suppressed steps, from the policy alone: the first category."""
+        """Return the value to assume for suppressed steps: the first category, known from the policy alone."""
         return self.categories[0]
 
     def best_constant(self, raws: Sequence[Any]) -> str | bool:
@@ -201,7 +201,8 @@ class Category(_Answer):
 class Choice(_Answer):
     """One of at least two ``items``; raw cells hold the count of each item, released cells hold an index.
 
-    With ``replace``, neighbours differ in one contributor's item; without it, in whether one contributor takes part.
+    With ``replace``, neighbours differ in one contributor's item; without it, they differ in whether one contributor
+    takes part.
     """
 
     items: tuple[str, ...]
@@ -235,7 +236,7 @@ class Choice(_Answer):
         return self.items[cells[0]]
 
     def read(self, published: object, _count: object = None) -> ReleasedCells:
-        """Return the index of an item from a release."""
+        """Return the index of the item in a release."""
         if not isinstance(published, str):
             raise TypeError(f"a choice release must contain a string, but found {type(published).__name__}")
         return ReleasedCells((self._cells[published],))
@@ -247,12 +248,12 @@ class Choice(_Answer):
 
     @property
     def largest_change(self) -> int:
-        """Return the largest L1 distance between the counts of neighbours."""
+        """Return the largest L1 distance between neighbours' counts."""
         return 2 if self.replace else 1
 
     @property
     def guess(self) -> str:
-        """Return the value to assume for suppressed steps, from the policy alone: the first item."""
+        """Return the value to assume for suppressed steps: the first item, known from the policy alone."""
         return self.items[0]
 
     def best_constant(self, raws: Sequence[Any]) -> str:
@@ -262,9 +263,9 @@ class Choice(_Answer):
     def expected_error(self, spend_nano: int, *_: object) -> float:
         """Return the mean gap between the counts of the most frequent item and the drawn one, for the worst counts.
 
-        With gaps g_i, rate r and weights exp(-r * g_i) the mean is ``f = sum g_i w_i / (1 + sum w_i)``. Where its
-        derivatives vanish, all gaps are ``1/r + f``, so ``r * f = W((items - 1) / e)`` with Lambert's W. Gaps that are
-        whole numbers cannot give a larger mean.
+        With gaps g_i, rate r and weights exp(-r * g_i) the mean is ``f = sum g_i w_i / (1 + sum w_i)``. Where the
+        derivatives of f vanish, all gaps are ``1/r + f``, so ``r * f = W((items - 1) / e)`` with Lambert's W. Gaps that
+        are whole numbers cannot give a larger mean.
         """
         target = (len(self.items) - 1) / exp(1)
         found = log1p(target)  # above W; x * exp(x) is convex, so Newton's steps fall to W
@@ -284,14 +285,14 @@ class Choice(_Answer):
 
     @property
     def width(self) -> int:
-        """Return the number of cells of a raw value."""
+        """Return the number of cells in a raw value."""
         return len(self.items)
 
 
 def _total(parts: list[float]) -> float:
     """Return the sum, added from left to right.
 
-    Since Python 3.12 ``sum`` compensates for rounding, so its results differ from those of 3.11.
+    From Python 3.12 on, the built-in ``sum`` compensates for rounding, so its results differ from those of 3.11.
     """
     total = 0.0
     for part in parts:

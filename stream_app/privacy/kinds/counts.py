@@ -54,7 +54,7 @@ class Counts(ItemKind):
     takes_substitute: ClassVar[bool] = False  # not any two tables are neighbours
 
     def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the counts in key order, with 0 for missing keys; if invalid, the substitute or None."""
+        """Return the counts in key order, with 0 for missing keys; for an invalid value, the substitute or None."""
         table = isinstance(raw, dict) and len(raw) <= len(self.keys)
         found = raw if isinstance(raw, dict) and table else {}
         counts = tuple([found.get(key, 0) for key in self.keys])
@@ -64,7 +64,7 @@ class Counts(ItemKind):
         return RawCells(counts) if table and known == len(found) and fit == len(counts) else self.substitute
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
-        """Return every count plus discrete Laplace noise of rate ``e / sensitivity``; loss at most ``spend_nano``."""
+        """Return each count plus discrete Laplace noise of rate ``e / sensitivity``; loss at most ``spend_nano``."""
         denominator = self.sensitivity * NANO
         # PRIVACY: each cell has noise of rate e/sensitivity; neighbours differ by at most `sensitivity`, summed over
         # the cells.
@@ -89,7 +89,7 @@ class Counts(ItemKind):
         return dict(zip(self.keys, cells, strict=True))
 
     def read(self, published: object, _count: object = None) -> ReleasedCells:
-        """Return the cells of counts from a release."""
+        """Read counts from a release; return their cells."""
         if not isinstance(published, dict):
             raise TypeError(f"a counts release must contain an object, but found {type(published).__name__}")
         return ReleasedCells(tuple(int(published[key]) for key in self.keys))
@@ -154,7 +154,7 @@ class Counts(ItemKind):
 
     @property
     def width(self) -> int:
-        """Return the number of cells of a value."""
+        """Return the number of cells in a value."""
         return len(self.keys)
 
     @property
@@ -164,7 +164,7 @@ class Counts(ItemKind):
 
     @property
     def guess(self) -> dict[str, int]:
-        """Return the value to assume for suppressed steps, from the policy alone: no items."""
+        """Return the value to assume for suppressed steps: no items, as known from the policy alone."""
         return dict.fromkeys(self.keys, 0)
 
     def best_constant(self, raws: Sequence[Any]) -> dict[str, float]:

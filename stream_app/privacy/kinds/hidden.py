@@ -1,4 +1,4 @@
-"""The mean over contributors' items if their number is also secret, with discrete Laplace noise (see `sums`)."""
+"""The mean of contributors' items if the number of items is also secret, with discrete Laplace noise (`sums`)."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -19,7 +19,7 @@ MOST_ITEMS: Final = 2**31
 
 @dataclass(frozen=True, slots=True)
 class HiddenMean(OfItems):
-    """The mean of a step's items if their number is also secret.
+    """The mean of a step's items if the number of items is also secret.
 
     The cells hold the sum of k - c and the number of items. D is max(hi - c, c - lo).
     """
@@ -53,7 +53,7 @@ class HiddenMean(OfItems):
         return ReleasedCells((*noisy, max(-MOST_ITEMS, min(number, MOST_ITEMS))))
 
     def scale(self, spend_nano: int) -> dict[str, float]:
-        """Return the noise scale of the sum, in the value's unit, and that of the number."""
+        """Return the noise scale of the sum, in the value's unit, and the noise scale of the number."""
         half_nano = spend_nano // 2
         return {"sum": self.item.scale(half_nano), "count": NANO / (spend_nano - half_nano)}
 
@@ -77,7 +77,7 @@ class HiddenMean(OfItems):
         return {"sum": self.item.axis.double(total), "count": number}
 
     def read(self, published: object, _count: object = None) -> ReleasedCells:
-        """Return the cells of a noisy value read from a release."""
+        """Read a noisy value from a release and return its cells."""
         if not isinstance(published, dict):
             raise TypeError(f"a mean's measurement must be an object, but found {type(published).__name__}")
         return ReleasedCells((*self.item.read(published["sum"]), int(published["count"])))
@@ -113,7 +113,7 @@ class HiddenMean(OfItems):
     def expected_error(self, spend_nano: int, *_: object) -> float:
         """Return the mean absolute error of a mean, multiplied by the number of items.
 
-        It holds to first order in the reciprocal of that number, for a mean at an end of the range.
+        The result holds to first order in the reciprocal of that number, for a mean at an end of the range.
         """
         # (x - m * y) / n: x and y are the noises of the sum and the number, m is the distance of the mean from c.
         sum_rate, number_rate = self.rates(spend_nano)

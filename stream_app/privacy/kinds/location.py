@@ -273,7 +273,7 @@ class Location(ItemKind):
 
     @property
     def extremes(self) -> tuple[Any, Any]:
-        """Return the south-west corner of the bounds and a point within the radius of it, due north or east."""
+        """Return the south-west corner of the bounds and a point due north or east of it, within the radius."""
         (west, east), (south, north) = self.east, self.north
         arc = float(self.radius / EARTH_RADIUS_METRES) * DEGREES / float(PI) * INWARD  # degrees of a great circle
         shrink = float(cosine(exact(south)))

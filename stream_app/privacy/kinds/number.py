@@ -38,7 +38,7 @@ Transition = tuple[
     Annotated[StrictInt, Field(ge=0, le=2**53 - 1)],
     Annotated[StrictInt, Field(ge=-LARGEST_LOCAL_OFFSET_MS, le=LARGEST_LOCAL_OFFSET_MS)],
 ]
-"""A time in ms, and the offset of local time from UTC from that time on, in ms."""
+"""A time in ms, and the offset of local time relative to UTC from that time on, in ms."""
 
 
 class NumberForm(RangeForm):
@@ -135,7 +135,7 @@ class Number(ItemKind):
         return self.axis.double(cells[0])
 
     def read(self, published: object, _count: object = None) -> ReleasedCells:
-        """Return the cell of a number from a release."""
+        """Return the cell of the number in a release."""
         if not isinstance(published, float | int):
             raise TypeError(f"a number release must contain a number, but found {type(published).__name__}")
         return ReleasedCells((self.axis.nearest(float(published)),))

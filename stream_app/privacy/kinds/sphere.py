@@ -10,7 +10,7 @@ EARTH_RADIUS_METRES: Final = Fraction(63_710_088, 10)
 """Mean radius R1 of the Earth (IUGG); distances in the guarantee are on this sphere."""
 DEGREES: Final = 180
 PROJECTION: Final = Fraction(1005, 1000)
-"""Upper bound on how much the plane stretches distances within the bounds; the policy checks it."""
+"""Upper bound on how much the plane stretches distances within the bounds; the policy checks this bound."""
 DECIMAL: Final = Context(prec=60)
 PI: Final = Decimal("3.14159265358979323846264338327950288419716939937510582097494")
 DIGITS: Final = Decimal(10) ** -40
@@ -21,7 +21,7 @@ MOST_ROUNDS: Final = 1_000
 
 
 def projects(span_degrees: Fraction) -> bool:
-    """Return whether plane distances in a box of this span are at most 1.005 times those on the sphere.
+    """Return whether plane distances in a box of this span are at most 1.005 times the distances on the sphere.
 
     By the haversine formula, ``sin^2(d/2R) >= sinc^2(span/2) * (plane/2R)^2``, because both cosines of latitude are at
     least the plane's; so ``plane <= d / sinc(span/2)``.

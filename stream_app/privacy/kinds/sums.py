@@ -1,12 +1,12 @@
-"""Sums and means over the items of contributors, under discrete Laplace noise.
+"""Sums and means over contributors' items, under discrete Laplace noise.
 
 Sources: Dwork et al. 2006; Ghosh et al. 2009. An item is a number on the policy's grid, rounded and clamped to its
 range before it is added, so that no item changes a sum by more than the range allows. Let lo..hi be the cells of the
-range and c = (lo + hi) // 2. Neighbours differ in one item of a step:
+range and c = (lo + hi) // 2. Neighbours differ in one item in a step:
 
 * ``replace``: one item is replaced; the number of items is public. A sum of cells changes by at most hi - lo.
 * ``add-remove``: a contributor takes part or does not. The sum of cells k changes by at most max(|lo|, |hi|), the sum
-  of k - c by at most max(hi - c, c - lo), and their number by one.
+  of k - c by at most max(hi - c, c - lo), and the number of items by one.
 """
 
 from abc import abstractmethod
@@ -31,7 +31,7 @@ LARGEST_ITEM: Final = 2**31
 class OfItems(AnyKind):
     """Base of the statistics over contributors' items.
 
-    ``item.sensitivity`` is D: the sums of neighbours differ by at most D.
+    ``item.sensitivity`` is D: neighbours' sums differ by at most D.
     """
 
     item: Number
@@ -63,7 +63,7 @@ class _PublicNumber(OfItems):
 
     @property
     def largest_change(self) -> float:
-        """Return the largest distance between the sums of neighbours, in the value's unit."""
+        """Return the largest distance between neighbours' sums, in the value's unit."""
         return self.item.largest_change
 
     def expected_error(self, spend_nano: int, intrusion_nano: int | None = None) -> float:
@@ -125,7 +125,7 @@ class Sum(_PublicNumber):
         return self.item.publish(cells)
 
     def read(self, published: object, _count: object = None) -> ReleasedCells:
-        """Return the cells of a sum read from a release."""
+        """Read a sum from a release and return its cells."""
         return self.item.read(published)
 
     @property
@@ -136,7 +136,7 @@ class Sum(_PublicNumber):
 
 @dataclass(frozen=True, slots=True)
 class Mean(_PublicNumber):
-    """The mean of a step's items, whose number n is public; the cells hold their sum and n.
+    """The mean of a step's items, whose number n is public; the cells hold the items' sum and n.
 
     A step without items counts as having one item, c.
     """
@@ -244,5 +244,5 @@ def clamped_mean(cells: ReleasedCells, low: int, high: int) -> ReleasedCells:
 
 
 def identity_of(kind: Any) -> tuple[str, ...]:
-    """Return every parameter of the mechanism of a statistic over items."""
+    """Return every parameter of the mechanism that a statistic over items uses."""
     return (kind.statistic, "replace" if kind.replace else "add-remove", str(kind.centre), *kind.item.identity)

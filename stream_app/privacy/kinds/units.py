@@ -3,9 +3,9 @@
 Sources: Dwork et al. 2006; Ghosh et al. 2009.
 
 Units are protected: all readings of a unit become one cell of the policy's range lo..hi, with D = hi - lo. The number n
-of a step's units that have a reading is public. If a of the units of a step differ between two histories, their totals
-differ by at most a*D, so noise of rate ``e/(w*D)`` loses at most ``e*a/w``. For any w consecutive units, a sums to at
-most w over all steps that contain such units, so together these steps lose at most the largest e.
+of a step's units that have a reading is public. If a of a step's units differ between two histories, the histories'
+totals differ by at most a*D, so noise of rate ``e/(w*D)`` loses at most ``e*a/w``. For any w consecutive units, a sums
+to at most w over all steps that contain such units, so together these steps lose at most the largest e.
 
 The cells hold the total and n.
 """
@@ -63,12 +63,12 @@ class _Total(OfUnits):
 
     @property
     def reach(self) -> int:
-        """Return the most that one unit can change the total: D, but at least 1."""
+        """Return the most by which one unit can change the total: D, but at least 1."""
         return max(1, self.item.axis.high - self.item.axis.low)
 
     @property
     def sensitivity(self) -> int:
-        """Return the most that w units can change the totals: w*D."""
+        """Return the most by which w units can change the totals: w*D."""
         return self.window * self.reach
 
     def tallied(self, units: Iterable[UnitCell]) -> RawCells | None:
@@ -102,7 +102,7 @@ class _Total(OfUnits):
 
     @property
     def largest_change(self) -> float:
-        """Return the largest distance between the totals of neighbours, in the value's unit."""
+        """Return the largest distance between neighbours' totals, in the value's unit."""
         return self.item.axis.double(self.sensitivity)
 
     def noises(self, spend_nano: int, count: Count = None, *_: object) -> dict[str, Noise]:
@@ -144,7 +144,7 @@ class UnitSum(_Total):
         return self.item.publish(cells)
 
     def read(self, published: object, count: object = None) -> ReleasedCells:
-        """Return the cells of a sum over ``count`` units read from a release."""
+        """Read a sum over ``count`` units from a release and return its cells."""
         return ReleasedCells((*self.item.read(published), number_of(count)))
 
 
@@ -159,7 +159,7 @@ class UnitMean(_Total):
     ) -> tuple[LevelState, ReleasedCells]:
         """Return the filter's state and the estimate after a noisy value, as for a number.
 
-        The estimate has the resolution of the noisy value, because it is a total over the same number of units.
+        The estimate has the resolution of the noisy value, because both are totals over the same number of units.
         """
         number, scale = cells[1], self.scale(spend_nano, cells[1])
         new, chosen = self.item.level_after(state or self.item.level_begun, self.publish(cells), scale, k)
@@ -179,7 +179,7 @@ class UnitMean(_Total):
         return self.item.axis.width(cells[0], cells[1])
 
     def read(self, published: object, count: object = None) -> ReleasedCells:
-        """Return the cells of a mean over ``count`` units read from a release."""
+        """Read a mean over ``count`` units from a release and return its cells."""
         number = number_of(count)
         return ReleasedCells((nearest(self.item, real_of(published), number), number))
 
@@ -195,7 +195,7 @@ class Share(_Total):
 
     @property
     def reach(self) -> int:
-        """Return the most that one unit can change the total: 1, because a unit is in the interval or not."""
+        """Return the most by which one unit can change the total: 1, because a unit is in the interval or not."""
         return 1
 
     def of_a_cell(self, units: float) -> float:
@@ -204,11 +204,11 @@ class Share(_Total):
 
     @property
     def largest_change(self) -> int:
-        """Return the largest distance between the totals of neighbours, in units."""
+        """Return the largest distance between neighbours' totals, in units."""
         return self.sensitivity
 
     def tallied(self, units: Iterable[UnitCell]) -> RawCells | None:
-        """Return the number of a step's units in the interval and the number of all its units; None if it has none."""
+        """Return how many of a step's units are in the interval and how many there are, or None if there are none."""
         inside = [(self.start <= cell) & (cell < self.end) for _, cell in units]
         return RawCells((sum(inside), len(inside))) if inside else None
 
@@ -225,7 +225,7 @@ class Share(_Total):
         return cells[0] / cells[1]
 
     def read(self, published: object, count: object = None) -> ReleasedCells:
-        """Return the cells of a share of ``count`` units read from a release."""
+        """Read a share of ``count`` units from a release and return its cells."""
         number = number_of(count)
         return ReleasedCells((round(exact(real_of(published)) * number), number))
 

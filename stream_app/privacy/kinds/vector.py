@@ -85,11 +85,11 @@ class Vector(ItemKind):
         return ReleasedCells(tuple(cell for (cell,) in noisy))
 
     def scale(self, spend_nano: int) -> dict[str, float]:
-        """Return the noise scale of each part, ``d * D * resolution / e`` in its unit."""
+        """Return the noise scale of each part, ``d * D * resolution / e`` in the part's unit."""
         return {name: part.scale(spend_nano) for name, part in zip(self.names, self.parts, strict=True)}
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
-        """Return whether ``d * d / e`` exceeds the sum of the parts' distances, each divided by its range."""
+        """Return whether ``d * d / e`` exceeds the sum of the parts' distances, each divided by the part's range."""
         changes = zip(self.parts, previous, current, strict=True)
         change = sum((Fraction(abs(new - old), part.sensitivity) for part, old, new in changes), Fraction(0))
         return change * spend_nano < len(self.parts) * NANO  # both divided by d: a sensitivity is d ranges
@@ -103,7 +103,7 @@ class Vector(ItemKind):
         return {name: part.axis.double(cell) for name, (part, cell) in zip(self.names, self._each(cells), strict=True)}
 
     def read(self, published: object, _count: object = None) -> ReleasedCells:
-        """Return the cells of a vector from a release."""
+        """Read a vector from a release and return its cells."""
         if not isinstance(published, Mapping):
             raise TypeError(f"a vector release must contain an object, but found {type(published).__name__}")
         parts = zip(self.names, self.parts, strict=True)
@@ -159,7 +159,7 @@ class Vector(ItemKind):
 
     @property
     def width(self) -> int:
-        """Return the number of cells of a value."""
+        """Return the number of cells in a value."""
         return len(self.parts)
 
     @property
@@ -211,7 +211,7 @@ class Vector(ItemKind):
         return near, far
 
     def is_outside(self, value: object) -> bool:
-        """Return whether a part of a raw value is clamped to its range."""
+        """Return whether any part of a raw value is clamped to the part's range."""
         # PRIVACY: this branches on a raw value. Only whoever holds the input may ask (`replaying/ranges.py`).
         parts = value if isinstance(value, dict) else {}
         return any(part.is_outside(parts.get(name)) for name, part in zip(self.names, self.parts, strict=True))
