@@ -237,7 +237,7 @@ class Decider:
         return [(self._members_before[chain], member) for chain, member in self.members.items()]
 
     def losses(self) -> list[tuple[float | None, float | None]]:
-        """Return the backward losses before and after the batch of each changed series that had or has one."""
+        """Return the backward losses before and after the batch, for each changed series that had or has a loss."""
         found: list[tuple[float | None, float | None]] = []
         for series, row in self.changed.items():
             before = self._before[series]

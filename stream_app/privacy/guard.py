@@ -32,7 +32,7 @@ contains that step and the last step that earlier versions spent on. It also spe
 version contains that step and the last step that this earlier version itself spent on. Versions can have steps of
 different lengths, so this is counted in milliseconds. A window of a version does not bind two later versions to each
 other: the lifetime bounds what is protected across many versions. If one of two versions has units, equal units in
-equal windows on one grid need not wait, because they jointly protect the same things. Otherwise, the version waits for
+equal windows on one grid need not wait, because the same things are jointly protected. Otherwise, the version waits for
 the longer of both windows, of units or steps, after the last step that was spent on.
 
 Rule of this file: nothing in it reads a value, a rate or a clock, and no other file changes S, W, m or a window.

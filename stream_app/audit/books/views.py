@@ -84,7 +84,10 @@ class Side(NamedTuple):
 
 
 def view_faults(view: Side, base: Side, first_ms: int) -> Iterator[Fault]:
-    """Yield a view's faults compared with its base; `first_ms` is the first step the view spent on (-1 if none)."""
+    """Yield the faults of a view compared with its base.
+
+    `first_ms` is the first step that the view spent on, or -1 if there is none.
+    """
     terms = view.books.terms
     if not (view.held.alike and base.held.alike and protected(terms) == protected(base.books.terms)):
         what = f"protects differently from {base.series!r}, so their budgets do not add up"

@@ -144,7 +144,10 @@ class Weaker(NamedTuple):
 
     @property
     def certain(self) -> bool:
-        """Whether the version is weaker whatever happens before it, even if landmarks or user-level steps pass."""
+        """Whether the version is weaker whatever is processed in between.
+
+        This includes landmarks and user-level steps that pass.
+        """
         return bool(set(self.less) & {"window", "neighbours"})
 
     @property

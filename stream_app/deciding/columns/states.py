@@ -105,7 +105,10 @@ class States:
             self._numbers.append(group.number)
 
     def joined(self, rule: Rule, default: str) -> Group:
-        """Return the group for a rule and the policy ``default``, or for series' own policies if it is empty."""
+        """Return the group for a rule and a default policy's name.
+
+        ``default`` is that name, or "" if series use their own policies.
+        """
         group = self._by_rule.get((id(rule), default))
         if group is None:
             number = self._numbers.pop() if self._numbers else len(self.groups)

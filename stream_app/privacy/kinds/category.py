@@ -127,7 +127,7 @@ class Category(_Answer):
         return self.categories[cells[0]]
 
     def read(self, published: object, _count: object = None) -> ReleasedCells:
-        """Return the index of the category in a release."""
+        """Read a category from a release and return its index."""
         if not isinstance(published, str | bool):
             raise TypeError(
                 f"a category release must contain a string or boolean, but found {type(published).__name__}"
@@ -236,7 +236,7 @@ class Choice(_Answer):
         return self.items[cells[0]]
 
     def read(self, published: object, _count: object = None) -> ReleasedCells:
-        """Return the index of the item in a release."""
+        """Read an item from a release and return its index."""
         if not isinstance(published, str):
             raise TypeError(f"a choice release must contain a string, but found {type(published).__name__}")
         return ReleasedCells((self._cells[published],))

@@ -208,7 +208,10 @@ class Share(_Total):
         return self.sensitivity
 
     def tallied(self, units: Iterable[UnitCell]) -> RawCells | None:
-        """Return how many of a step's units are in the interval and how many there are, or None if there are none."""
+        """Return how many of a step's units are in the interval and how many units it has.
+
+        The result is None if the step has no units.
+        """
         inside = [(self.start <= cell) & (cell < self.end) for _, cell in units]
         return RawCells((sum(inside), len(inside))) if inside else None
 
