@@ -11,7 +11,6 @@ from typing import Final, NamedTuple, assert_never
 import orjson
 
 from stream_app.privacy.fold import StepResult
-from stream_app.privacy.kinds import Statistic, UnitStatistic
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.published import (
     CloseEntry,
@@ -154,7 +153,7 @@ def written_one(  # noqa: PLR0913, PLR0917 (what they are made from)
     repeated = latest.source_ms != NEVER
     if repeated:
         value = _json(kind.publish(latest.estimate))
-    if isinstance(kind, UnitStatistic) or (policy.collect is not None and isinstance(kind, Statistic)):
+    if kind.statistic is not None:
         statistic = f',"statistic":"{kind.statistic}"'
     if spend_nano:
         count = kind.count(latest.measurement)

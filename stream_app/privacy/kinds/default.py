@@ -49,6 +49,11 @@ class AnyKind:
     """How a message says that a noise ``{scale}`` exceeds a range of width ``{span}``; empty without a range."""
 
     @property
+    def statistic(self) -> str | None:
+        """Return the name that a release gives the statistic; None if a value is a single reading or a contribution."""
+        return None
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Return the names of a raw value's parts; none if a value is a single JSON string, number or boolean."""
         return ()
