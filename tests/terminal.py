@@ -24,7 +24,7 @@ class Terminal:
         """Start."""
         self.text = ""
         self._side, other = pty.openpty()
-        known = {"PATH", "HOME", "PYTHONPATH", "PYTHONPYCACHEPREFIX", "OPENBLAS_NUM_THREADS", "LANG"}
+        known = {"PATH", "HOME", "PYTHONPATH", "PYTHONPYCACHEPREFIX", "LANG"}
         inherited = {name: value for name, value in os.environ.items() if name in known}  # noqa: TID251 (the child's)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "stream_app", *words],

@@ -193,6 +193,8 @@ def _terminated(_number: int, _frame: object) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    # Importing numpy would start a linear-algebra thread for each core, which is half of what the import costs.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # noqa: TID251 (a setting of numpy's library, not ours)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot encode must not hide a verdict
             stream.reconfigure(errors="backslashreplace")

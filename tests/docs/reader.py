@@ -17,7 +17,7 @@ from tests.docs.page import Block
 from tests.docs.transcript import agrees
 
 _TOPICS = ("events", "releases", "ledger", "rejects", "heads")
-_INHERITED = frozenset({"HOME", "JAVA_HOME", "OPENBLAS_NUM_THREADS", "PYTHONPYCACHEPREFIX"})
+_INHERITED = frozenset({"HOME", "JAVA_HOME", "PYTHONPYCACHEPREFIX"})
 _UNEXPECTED = 97  # no command of ours ends with it
 
 
