@@ -23,7 +23,7 @@ from stream_app.setup.settings import Settings
 
 
 class WorkersAnswer(NamedTuple):
-    """A record's position, and its ledger entry or reject; both are None if it was not processed in time."""
+    """A record's position, and its ledger entry or reject; both are None if the record was not processed in time."""
 
     place: Place
     entry: Mapping[str, Any] | None = None
@@ -118,7 +118,7 @@ async def outcome_of(
 ) -> Outcome:
     """Wait at most ``seconds`` until workers have passed all sent records; return the counts by outcome.
 
-    ``told`` receives the number of answered records as it grows. Raises aiokafka's errors.
+    ``told`` receives the number of answered records at each poll. Raises aiokafka's errors.
     """
     names = TopicNames.of(settings.prefix, settings.application)
     found = Outcome(sent.events)
@@ -181,7 +181,7 @@ async def _read(
 async def _decided(
     settings: Settings, names: TopicNames, reader: LogReader, partitions: Sequence[int]
 ) -> Mapping[int, int]:
-    """Return the end of each partition's processed input, from the group offset and the rows that may be read.
+    """Return the end of each partition's processed input, from the group offset and any rows that may be read.
 
     The group's offset does not advance while steps are open for contributions or readings.
     """

@@ -27,7 +27,7 @@ StopReason = Literal[
 LOCAL_REASONS: Final[frozenset[StopReason]] = frozenset(get_args(LocalReason))
 
 NO_FILES: Final = (errno.EMFILE, errno.ENFILE)
-"""The system errors that mean that this process or the machine cannot open more files."""
+"""The system errors that occur if this process or the machine cannot open more files."""
 
 _RECOVER = (
     "Stop the workers, run `landmark-stream recover`, which rebuilds the state from the ledger and the releases, and "
@@ -267,7 +267,7 @@ def stopping(partition: int, error: Exception) -> PartitionStoppedError:
 
 
 def files_exhausted() -> str | None:
-    """Return the limit if this process cannot open more files or sockets; None if it can."""
+    """Return the open-file limit if this process cannot open more files or sockets, otherwise None."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:

@@ -203,7 +203,7 @@ class Worker:
             logger.info("the brokers answer again")
 
     def _out_of_files(self) -> str | None:
-        """Return the limit if no file could be opened for a while; a worker cannot work without connections."""
+        """Return the limit if opening files has failed for some time; a worker cannot work without connections."""
         limit, now = files_exhausted(), time.monotonic()
         if limit is None:
             self._had_files = now
@@ -226,7 +226,7 @@ class Worker:
 
     @property
     def _stopped(self) -> Mapping[int, StopReason]:
-        """The stopped partitions, even at the end, when the worker no longer owns any."""
+        """The stopped partitions, even at the end, when the worker no longer owns any partition."""
         return self._ended_with or self._app.partitions.stopped
 
     def _healthy(self) -> tuple[bool, str]:

@@ -1,8 +1,8 @@
 """A local Kafka broker: real Apache Kafka, one node, loopback only, without Docker.
 
-It outlives the process that started it (``kafka start`` returns), so its state is in its folder. ``broker.json``
-identifies the process even if its pid is reused. It also contains the ports, which a broker keeps if it is restarted in
-the same folder.
+The broker outlives the process that started it (``kafka start`` returns), so its state is kept in its folder.
+``broker.json`` identifies the broker's process even if the pid is reused. The file also contains the ports, which a
+broker keeps if it is restarted in the same folder.
 """
 
 import base64
@@ -92,9 +92,9 @@ class LocalBroker:
     ) -> Self:
         """Start a broker whose data is in ``folder``; return it once it answers.
 
-        Without ``port``, it takes the port of the folder's last broker, otherwise ``preferred``, otherwise any free
-        one. If ``preferred`` is given, it never takes any other free port. ``overrides`` are lines of its
-        ``server.properties``, and ``jvm_flags`` follow the default ones.
+        Without ``port``, the broker takes the port of the folder's last broker, otherwise ``preferred``, otherwise any
+        free port. If ``preferred`` is given, the broker never takes any other free port. ``overrides`` are lines of
+        ``server.properties``, and ``jvm_flags`` follow the default flags.
         """
         folder = folder.absolute()
         folder.mkdir(parents=True, exist_ok=True)
@@ -128,7 +128,7 @@ class LocalBroker:
     def answers(self) -> bool:
         """Return whether the broker answers a metadata request (version 1, no topics) and names a broker to use.
 
-        A broker opens its listener once the controller has registered it, which may be just before it has read its own
+        A broker opens its listener once the controller has registered it, possibly just before the broker has read that
         registration.
         """
         client = b"landmark-stream"
@@ -191,7 +191,7 @@ def _properties(folder: Path, port: int, controller_port: int, overrides: Mappin
 
 
 def _format(data: Path) -> None:
-    """Write the files that `kafka-storage format` would write; it would start another JVM and take seconds.
+    """Write what `kafka-storage format` would write; that command would start another JVM and take seconds.
 
     ``bootstrap.checkpoint`` contains the feature levels with which a new cluster of `KAFKA_VERSION` starts.
     """

@@ -36,7 +36,8 @@ Progress = Callable[[str], None]
 def default_cache() -> Path:
     """Return the folder for the jars, in the user's home or otherwise in the temporary folder.
 
-    Raises `LocalBrokerError` if the home is not writable and others own or can access the folder of that name.
+    Raises `LocalBrokerError` if the home is not writable and other users own or can access the one in the temporary
+    folder.
     """
     with contextlib.suppress(RuntimeError):  # the user has no home
         own = Path.home() / ".cache" / "landmark-stream"
@@ -137,10 +138,10 @@ def ports_of(wished: int, *, other: bool) -> tuple[int, int]:
 
     Args:
         wished: the broker's port; 0 means any free one.
-        other: whether another free port will do if another program listens on the wished one.
+        other: whether another free port will do if another program listens on ``wished``.
 
     Raises:
-        LocalBrokerError: if another program is listening there, and no other port will do.
+        LocalBrokerError: if another program listens on ``wished``, and no other port will do.
     """
     port = wished if wished and _is_free(wished) else 0
     if wished and not port and not other:

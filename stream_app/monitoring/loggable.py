@@ -58,7 +58,7 @@ class Formatter(logging.Formatter):
 
 
 def of_library(record: logging.LogRecord) -> logging.LogRecord:
-    """Return a library's record with its errors reduced to their loggable parts."""
+    """Return a library's log record with its errors reduced to their loggable parts."""
     # PRIVACY: asyncio writes errors into the lines after its first line, which says what happened and is kept; all
     # other libraries pass errors as arguments, which are replaced. Nothing else that they log, at warning level and
     # above, contains a message's content. Warnings are followed by a source line.
@@ -90,7 +90,7 @@ def _told(value: object) -> object:
 
 
 def _without_bytes(record: logging.LogRecord) -> bool:
-    """Remove the request's content from a log record, but keep what failed."""
+    """Remove a request's content from a log record, but still say what failed."""
     # PRIVACY: aiohttp logs a request that is not HTTP as a traceback with its bytes, so an event sent to this port by
     # mistake would appear in the log.
     if record.exc_info and record.exc_info[1] is not None:

@@ -1,4 +1,4 @@
-"""The worker's log: one line per event, without record contents; equal lines come once a minute with a count.
+"""The worker's log: one line per event, without record contents; equal lines appear once a minute, with a count.
 
 A line is text, or one JSON object (`JsonLines`).
 """
@@ -36,7 +36,7 @@ _TALKATIVE = (
 _OWN = "stream_app."
 
 NO_BOOTSTRAP: Final = 'Unable connect to "%s:%s": %s'
-"""The message that aiokafka logs for each address before it raises an error that no broker is available."""
+"""The message that aiokafka logs for each address before it raises its error that no broker is available."""
 NO_COORDINATOR: Final = "Group Coordinator Request failed: %s"
 REBALANCING: Final = "Heartbeat failed for group %s because it is rebalancing"
 NO_COMMIT: Final = "OffsetCommit failed for group %s due to group error (%s), will rejoin"
@@ -45,7 +45,7 @@ PATIENCE: Final = 100
 
 MINUTE_SECONDS: Final = 60.0  # how long repeats of a written line are only counted
 MOST_LINES: Final = 1_000
-"""The maximum number of lines counted at a time, about 1 MB; beyond it, the line that began first is written out."""
+"""The maximum number of lines counted at a time, about 1 MB; beyond it, the oldest counted line is written out."""
 
 _NUMBER = re.compile(r"(?:0x)?[0-9a-f]{8,}|\d+")  # including hexadecimal ids
 _MOST_CHARACTERS = 500  # compared part of a line
@@ -91,7 +91,7 @@ class Lines(logging.StreamHandler[TextIO]):
         super().emit(record)
 
     def write_counts(self) -> None:
-        """Write the counts of lines whose minute has ended; otherwise they are written when the next line arrives."""
+        """Write the counts of lines whose minute has ended; without this, they wait until the next line arrives."""
         with self._held():
             self._write_counts(self._clock())
 
@@ -141,7 +141,7 @@ class _HealthyGroup(logging.Filter):
     """Drops the log lines of a healthy group: a new coordinator's first refusals, and rebalances.
 
     Further refusals mean trouble and are shown. Members learn of a rebalance from a failed heartbeat. If a rebalance
-    makes a commit fail, the partition's next owner repeats it, and the worker logs what it owns afterwards.
+    makes a commit fail, the partition's next owner repeats it, and the worker logs which partitions it owns afterwards.
     """
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
 # PRIVACY: no figure holds a value; budgets, decisions and rates are functions of releases and public facts. But counts
 of records and rejects can be private: contributions are the sum of raw counters, and `invalid-value` shows whether
 values were valid. So metrics are for operators only. Labels name no series, value or text of a policy. With few series,
-this hides nobody: metrics then show what the ledger shows, so people who may not read the ledger may not see them.
+this hides nobody: metrics then show what the ledger shows, so people who may not read the ledger may not see metrics.
 """
 
 from bisect import bisect_left

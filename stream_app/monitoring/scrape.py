@@ -39,7 +39,7 @@ class Scrape(NamedTuple):
         return {key[0]: value for key, value in self.sums(name, label).items()}
 
     def sums(self, name: str, *labels: str) -> dict[tuple[str, ...], int]:
-        """Return the sums by some labels, largest first, without zeros."""
+        """Return the sums by the given labels, largest first, without zeros."""
         sums: dict[tuple[str, ...], float] = defaultdict(float)
         for sample in self.samples.get(name, ()):
             sums[tuple(sample.labels.get(label, "") for label in labels)] += sample.value
@@ -48,7 +48,7 @@ class Scrape(NamedTuple):
 
 
 def scrape_of(text: str, seconds: float) -> Scrape:
-    """Return the samples in a text; raise `ScrapeError` if it has another format."""
+    """Return the samples in a text; raise `ScrapeError` if the text has another format."""
     try:
         return gathered(text_string_to_metric_families(text), seconds)
     except (ValueError, IndexError, KeyError) as error:

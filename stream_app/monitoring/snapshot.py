@@ -24,7 +24,7 @@ class PartitionFigures(NamedTuple):
     events: int = 0
     lag_records: int = 0
     lag_seconds: float | None = None
-    """The time from the append of the last event in the last batch to the commit; None before the first batch."""
+    """The time between the append of the last batch's last event and the commit; None before the first batch."""
     open_steps: int = 0
     cached_series: int = 0
 
@@ -81,7 +81,7 @@ class WorkerSnapshot:
 
     @property
     def most_used(self) -> str:
-        """Describe how much of the most used limit is used, or return a dash before any series changed."""
+        """Describe how much of the most used limit is used, or return a dash if no series has changed yet."""
         return of_limit(self.used_nano, self.promised_nano) if self.promised_nano else "-"
 
 

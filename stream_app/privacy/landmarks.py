@@ -150,8 +150,8 @@ class Grid(NamedTuple):
 def aligned(spans_ms: Iterable[int | Interval], step_ms: int, offset_ms: int = 0) -> LandmarkSet:
     """Return the landmark steps, or units, given by timestamps and ``[start, end)`` intervals in milliseconds.
 
-    ``step_ms`` is the length of a step and ``offset_ms`` the start of the first step. An interval gives every step it
-    intersects; a timestamp gives the step that contains it. Duplicates change nothing.
+    ``step_ms`` is the length of a step and ``offset_ms`` the start of the first step. An interval yields every step
+    that it intersects; a timestamp yields the step that contains it. Duplicates change nothing.
     """
     grid = Grid(step_ms, offset_ms)
     return LandmarkSet.of(

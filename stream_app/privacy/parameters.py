@@ -29,7 +29,7 @@ MOST_OPEN_CELLS = 65_536
 LARGEST_INTRUSION_NANO = 10**15
 """The largest epsilon, in nano-epsilon."""
 MOST_BOUNDS = 1000
-"""Maximum number of renewals of a policy: each row and each renewed version's entry holds the remaining ones."""
+"""Maximum number of renewals of a policy: each row and each renewed version's entry holds those that remain."""
 
 Timestamp = Annotated[StrictInt, Field(ge=0, le=LAST_TIMESTAMP_MS)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]

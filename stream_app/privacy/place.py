@@ -47,7 +47,7 @@ def first_step(state: State, index: int) -> int:
 
 
 def steps_left(length: int, passed: Whole) -> Whole:
-    """Return how many steps of a user level remain at the step ``passed`` steps after its first one, inclusive."""
+    """Return how many steps of a user level remain, from the step ``passed`` steps after its first, inclusive."""
     return most(length - passed, 0)
 
 
@@ -115,7 +115,7 @@ def window_after(policy: Policy, before: Policy, state: State) -> Window:
 
 
 def _after_units(policy: Policy, before: Policy, state: State) -> Window:
-    """Return `window_after` if either version has units; waits count from the end of the last step that spent."""
+    """Return `window_after` if either version has units; waits start at the end of the last step that spent budget."""
     window, spent_end_ms = state.guard.window, _spent_end_ms(before, state)
     reach_ms = spent_end_ms + _span_ms(before) if spent_end_ms else 0
     kept = window.closed(spent_end_ms or window.spent_end_ms, reach_ms)._replace(whole=True)
@@ -126,7 +126,7 @@ def _after_units(policy: Policy, before: Policy, state: State) -> Window:
 
 
 def _spent_end_ms(before: Policy, state: State) -> int:
-    """Return the end of the last step on which the version may have spent, or 0 if there is none."""
+    """Return the end of the last step on which the version may have spent budget, or 0 if there is none."""
     level = before.windows
     spent_ms = state.latest.source_ms
     if level is not None and level.charge_nano and state.guard.used_nano:

@@ -180,7 +180,7 @@ class Policy:
         return replace(self, protection=protection, parameters=parameters, dummies=None)
 
     def with_fixed_landmarks(self) -> "Policy":
-        """Return the policy with its landmarks fixed, as if drawn; policies of other levels stay unchanged."""
+        """Return the policy with landmarks fixed, as if they had been drawn; other levels' policies are unchanged."""
         if not isinstance(self.protection, LandmarkLevel):
             return self
         return replace(self, protection=replace(self.protection, spare=0, fixed=True))

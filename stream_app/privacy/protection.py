@@ -61,7 +61,7 @@ def protection_faults(form: ProtectionForm) -> Iterator[tuple[str, str]]:
 
 
 def windows_of(protection: Protection, epsilon_nano: int, *, units: bool) -> WindowLevel | None:
-    """Return what the guard needs to know about a protection's windows; None if they are single steps.
+    """Return what the guard needs to know about a protection's windows; None if windows are single steps.
 
     Windows of ``units`` are covered by the noise: each step loses so little that the losses in any window add up to
     those of one step.

@@ -70,7 +70,7 @@ def rule_for(
 ) -> Rule | None:
     """Return the rule of a policy with these parts, or None if its steps are processed one by one.
 
-    ``name`` is the name of its filter.
+    ``name`` is the name of the policy's filter.
     """
     if not isinstance(kind, Number) or type(kind) is not Number:  # a subclass may behave differently
         return None

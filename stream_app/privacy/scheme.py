@@ -1,6 +1,6 @@
-"""Schemes: how much of the budget a step proposes to the guard to spend.
+"""Schemes: how much of the budget each step proposes to spend.
 
-Schemes affect utility only: the guard refuses a wrong proposal, so it is never spent.
+Schemes affect utility only: the guard refuses a wrong proposal, so that amount is never spent.
 
 E = budget, S = spent on landmarks, W = largest sum of regular costs over a window (M, the largest cost, if windows are
 single steps), R = landmarks at or after the current step, including spare ones; all are integers, and ``//`` rounds
@@ -82,7 +82,7 @@ class Balanced(NamedTuple):
 class BudgetDistribution(NamedTuple):
     """Half of the window's remaining budget; landmarks get the shares of Uniform.
 
-    ``sampling`` sets how often it publishes; if None, the private dissimilarity decides.
+    ``sampling`` sets how often the scheme publishes; if ``sampling`` is None, the private dissimilarity decides.
     """
 
     sampling: Adaptive | None = Adaptive()
@@ -92,8 +92,8 @@ class BudgetDistribution(NamedTuple):
 class BudgetAbsorption(NamedTuple):
     """The window shares of this step and of the steps since the last publication.
 
-    Landmarks get the shares of Uniform. The regular steps after a publication pay back what it absorbed: they publish
-    nothing. ``sampling`` works as in BD.
+    Landmarks get the shares of Uniform. The regular steps after a publication pay back what that publication absorbed,
+    and publish nothing. ``sampling`` works as in BD.
     """
 
     sampling: Adaptive | None = Adaptive()
@@ -109,8 +109,8 @@ def propose(
     """Return the proposed cost of a landmark, or A, the total that regular steps may spend.
 
     Both are in nano-epsilon. A is for the current step if windows are single steps, otherwise for the window that ends
-    with it (`propose_window`). A proposal of 0 publishes nothing new. ``budget``, ``spent`` and ``peak`` are E, S and W
-    of the guard; in columns they are below 2^63 millionths.
+    with that step (`propose_window`). A proposal of 0 publishes nothing new. ``budget``, ``spent`` and ``peak`` are E,
+    S and W of the guard; in columns they are below 2^63 millionths.
     """
     left, some = budget - spent, most(landmarks_left, 1)
     match scheme:

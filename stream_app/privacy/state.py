@@ -146,7 +146,7 @@ def claim_of(policy: Policy, lifetime_nano: int | None, *, claims: bool) -> int 
 def bound_of(promise: Promise, lifetime_nano: int | None) -> int:
     """Return the budget that all versions of a series may now use together.
 
-    It is the reserved amount, or the configured lifetime if that is less.
+    This is the reserved amount, or the configured lifetime if that is less.
     """
     most_nano = promise.first_budget_nano if lifetime_nano is None else lifetime_nano
     return most_nano if promise.claim_nano is None else min(most_nano, promise.claim_nano)
@@ -155,8 +155,8 @@ def bound_of(promise: Promise, lifetime_nano: int | None) -> int:
 def uncovered(policy: Policy, before: Policy | None, *, many: bool) -> bool:
     """Return whether a version would release a person's data beyond what their series reserve.
 
-    Collected series reserve nothing. So a series must not collect if the person it belongs to can have ``many`` series,
-    and a series that collects must not stop collecting.
+    Collected series reserve nothing. So a series must not collect if its person can have ``many`` series, and a series
+    that collects must not stop collecting.
     """
     if policy.collect is not None:
         return many

@@ -1,4 +1,4 @@
-"""How a new policy version's joint protection would be weaker than the current one's, from its first step on.
+"""How a new policy version's joint protection, from its first step on, would be weaker than the current one's.
 
 Two histories are neighbours of a version if they differ on its landmarks L and on any w of its consecutive steps, on
 each of these as its kind allows. If steps contain units, "step" means unit everywhere except in d. Let s and w be the
@@ -67,8 +67,8 @@ def less_protected(policy: Policy, before: Policy, state: State) -> tuple[Less, 
 def carried(policy: Policy, before: Policy, state: State) -> LandmarkSet:
     """Return the remaining landmarks of the current version, in steps of ``policy``.
 
-    Drawn landmarks are united with them, because a version with drawn landmarks cannot name earlier ones: its own are
-    secret, and the earlier ones are known.
+    A new version's drawn landmarks are united with these, because that version cannot name earlier ones: its own
+    landmarks are secret, and the earlier ones are known.
     """
     return aligned(_to_come(state.promise.landmarks, before.grid, _begin_ms(policy, state)), *policy.grid)
 
@@ -124,7 +124,7 @@ def _covered(spans: Iterable[Interval], cover: Sequence[Interval]) -> bool:
 
 
 def _keeps_values(kind: OfStep, former: OfStep) -> bool:
-    """Return whether any two values that were neighbours, valid or not, still are neighbours."""
+    """Return whether any two values, valid or not, that were neighbours are still neighbours."""
     if former.substitute is not None and kind.substitute is None and kind.takes_substitute:
         return False
     return kind.keeps(former)

@@ -1,4 +1,4 @@
-"""What looks wrong with an input as a whole, checked before anything is written or sent."""
+"""Checks whether an input as a whole looks wrong, before anything is written or sent."""
 
 import time
 from array import array
@@ -29,14 +29,14 @@ CHECKS: Final[dict[Check, str]] = {
     "clamped": "most values of a series are beyond one end of their range",
     "refused": "more than 1 % of the rows are rejected for another reason",
 }
-"""Each check and what makes it fail; the check's name is used to accept it."""
+"""Each check and what makes it fail; a failed check is accepted by its name."""
 
 ALIASES: Final[dict[str, Check]] = {"seconds": "times"}
 """Earlier names of checks."""
 MOST_PERCENT: Final = 1
 """The limit for the share of rows that are rejected or substituted."""
 FEWEST_VALUES: Final = 10
-"""With fewer values, most of them may be clamped by chance."""
+"""The number of values below which most may be clamped by chance."""
 _DAY_MS: Final = 86_400_000
 _DIGEST_BYTES: Final = 16
 UNFIT: Final[tuple[Reason, ...]] = ("malformed", "wrong-type", "invalid-value")
@@ -52,21 +52,21 @@ class Doubt(NamedTuple):
 
 
 class CheckedRows:
-    """Counts what the checks need, over rows that were in no earlier run; memory grows with the number of series.
+    """Counts what the checks need, over rows not seen in an earlier run; memory grows with the number of series.
 
-    A row that was rejected as late or duplicate but repeats a row of an earlier run, byte for byte, counts as neither;
-    ``repeated`` finds such rows.
+    A row rejected as late or as a duplicate is not counted as either if it is a byte-for-byte copy of a row from an
+    earlier run; ``repeated`` finds such rows.
     """
 
     def __init__(self, context: Context, earlier: int = 0, *, topic: bool = False) -> None:
-        """Take the number of ``earlier`` rows in the previous run.
+        """Start; ``earlier`` is the number of rows in the previous run.
 
         With ``topic``, policies may be in a topic and unknown here.
         """
         self.count = 0
         self.refused: Counter[Reason] = Counter()
         self.first: dict[Reason, int] = {}
-        """For each reason, the zero-based index in the input of the first row rejected for it."""
+        """For each reason, the zero-based index in the input of the first row rejected for that reason."""
         self._unfit = array("Q")  # the rows rejected for their content: four times the row number, plus the reason
         self.ruling: dict[Reason, Policy] = {}
         """For each reason, the policy of the first rejected row's series, if there is one."""
@@ -132,12 +132,12 @@ class CheckedRows:
 
     @property
     def ahead(self) -> int | None:
-        """The number of a row whose clock is ahead, which makes later rows late; None if there is none."""
+        """The number of a row whose clock is ahead, which makes later rows late, or None if no row's clock is ahead."""
         return None if self._ahead is None else self._ahead[0]
 
     @property
     def swallowed(self) -> bool:
-        """Whether the policy's substitute replaces more rows than may be wrong in a file."""
+        """Whether the policy's substitute replaces the values of more rows than `MOST_PERCENT` allows."""
         return 100 * self.ranges.substituted > MOST_PERCENT * self.count
 
     @property
@@ -159,7 +159,7 @@ class CheckedRows:
         return "late" if at_ms < newest_ms else None
 
     def repeated(self, earlier: Iterable[bytes]) -> None:
-        """Stop counting rows that repeat rows of the previous run, which are read again only if necessary."""
+        """Stop counting repeats of the previous run's rows; that run's rows are read again only if necessary."""
         if not self._repeats:
             return
         wanted = {digest for _, digest in self._repeats}
@@ -222,7 +222,7 @@ class _Newest(NamedTuple):
 
 
 class _OneStep:
-    """Whether all readings are in one open step that takes several; their times may then be in another unit."""
+    """Tracks whether all readings are in one open step that takes several; their times may then be in a wrong unit."""
 
     def __init__(self) -> None:
         self._index: dict[str, int] = {}
@@ -254,7 +254,7 @@ class _OneStep:
 
 
 def strange_time(at_ms: int, latest_ms: int) -> str:
-    """Return a guess at the meaning of a time outside plausible years, or an empty text if it is plausible."""
+    """Return a guess at the meaning of a time outside plausible years, or an empty text if the time is plausible."""
     if _PLAUSIBLE_MS <= at_ms <= latest_ms:
         return ""
     form = _DATES.get(len(str(at_ms)))
@@ -281,7 +281,7 @@ def _is_date(text: str, form: str) -> bool:
 def _dated(found: EventRecord | MemberRecord | MalformedRecord) -> tuple[str | None, int | None, object]:
     """Return the series, the timestamp and the value of a record.
 
-    Series and value are None if the record contains no value, and the timestamp is None if it has none.
+    The series and the value are None if the record has no value, and the timestamp is None if the record has none.
     """
     match found:
         case Observation(series, at_ms, value) | Contribution(series, at_ms, value=value):

@@ -87,7 +87,7 @@ class ReplayRun:
 
 
 class ReadInput(NamedTuple):
-    """An input that has been read once, with its digests and the digest of the records that the latest run had."""
+    """An input that has been read once, and its digests; one covers only as many records as the latest run had."""
 
     configuration: str
     digest: str
@@ -112,7 +112,7 @@ class ReplayFolder:
     """The folder of one `replay`; no other run may use it at the same time."""
 
     def __init__(self, path: Path) -> None:
-        """Look at a folder; use ``claimed`` to create instances."""
+        """Inspect a folder; use ``claimed`` to create instances."""
         self.path = path
         self._own_key_is_new = False
         ledger, releases, _ = (path / name for name in OUTPUTS)
@@ -225,7 +225,7 @@ class ReplayFolder:
 
     @contextmanager
     def writing(self) -> Iterator[dict[str, Any]]:
-        """Open the outputs next to their final places, by name; they stay there until ``settle``."""
+        """Yield the outputs by name, opened next to their final places, where they stay until ``settle``."""
         files: dict[str, Any] = {}
         try:
             for name in OUTPUTS:
@@ -243,7 +243,7 @@ class ReplayFolder:
                 file.close()
 
     def replaced(self, *, own_key: bool) -> int:
-        """Rename all old files with the first unused number and return it; a spare key becomes the folder's key.
+        """Rename all old files with the first unused number; return that number. A spare key becomes the folder's key.
 
         A crash midway leaves either no old files, or files for which a run without ``--replace`` is still refused.
         """

@@ -75,7 +75,7 @@ class Ranges:
 
 
 class _Step:
-    """The aggregate so far of an open step's readings."""
+    """The aggregate of an open step's readings so far."""
 
     def __init__(self, index: int, policy: Policy) -> None:
         self.index, self.policy = index, policy

@@ -36,11 +36,11 @@ SHARED_KEY: Final = (
     "publish only one run of these events under this key, here or in production: after a correction of values or "
     "policies, equal values have equal noise, so two runs show which values changed, and both budgets are spent"
 )
-"""The warning for a key from the caller: two measurements of one value cost both their budgets."""
+"""The warning for a key from the caller: two measurements of one value cost both of their budgets."""
 
 
 class RunRequest(NamedTuple):
-    """Settings, policies placed before theirs, and a worker's key file (None for the folder's own key)."""
+    """Settings, policies placed before the settings' own, and a worker's key file (None for the folder's own key)."""
 
     settings: Settings
     policies: tuple[DefaultPolicy, ...] = ()
@@ -84,7 +84,7 @@ class RunResult(NamedTuple):
         return {**self.totals, **self.met.document(), **self.used.document()}
 
     def lines(self) -> Iterator[str]:
-        """Yield the result of the run, with the largest loss first and the sum that no guarantee limits last."""
+        """Yield the lines of the result: the largest loss first, and the sum that no guarantee limits last."""
         if self.used.sentence:
             yield self.used.sentence
         yield ", ".join(f"{count} {name}" for name, count in self.totals.items() if name != "spent_nano")
@@ -101,7 +101,7 @@ Checked = Callable[[RunResult], None]  # checks the result of a run before it is
 
 
 class _Asked(NamedTuple):
-    """The requested run after a first reading of the input, and its context."""
+    """The requested run and its context, after a first reading of the input."""
 
     context: Context
     secret: bytes  # keys the input's digest
@@ -200,7 +200,7 @@ def rehearsed(
 ) -> RunResult:
     """Process records like a worker that knows only these policies, under a key that is not kept.
 
-    Nothing is written. Records of series without a policy are not counted as rejected: the topic may have one.
+    Nothing is written. Records of series without a policy are not counted as rejected: the topic may have a policy.
     """
     keys = KeyRing("", 0, keyfile.fresh_secret())
     context = Context(keys, tuple(defaults), replace(limits, max_future_ms=None))

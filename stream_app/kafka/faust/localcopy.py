@@ -1,7 +1,7 @@
 """Classifies why the local copy of a partition's rows cannot be used.
 
-A damaged copy is discarded and read back, because the changelog contains all of it. A full disk, or a limit of this
-process, affects only this machine: another worker can continue.
+A damaged copy is discarded and read back from the changelog, which contains all of it. A full disk or a process limit
+affects only this machine: another worker can continue.
 """
 
 import errno
@@ -24,7 +24,7 @@ _MOST_CHARACTERS = 300  # of RocksDB's message
 
 
 class HoleError(Exception):
-    """A copy that lacks some rows although it has the newest offset, and that RocksDB opens without an error."""
+    """A copy that has the newest offset but lacks some rows, and that RocksDB opens without an error."""
 
     def __init__(self, found: str) -> None:
         super().__init__(f"Corruption: {found}")
@@ -46,7 +46,7 @@ def fault_of(path: Path, error: Exception) -> CopyFault:
 
 
 def tables_of(path: Path) -> set[str]:
-    """Return the names of the complete tables, before RocksDB deletes those it does not know.
+    """Return the names of the complete tables, before RocksDB deletes the tables that it does not know.
 
     A table without its last bytes was still being written when the process died: its rows are in the write-ahead log.
     """
@@ -56,8 +56,8 @@ def tables_of(path: Path) -> set[str]:
 def check_writes(path: Path) -> None:
     """Check the write-ahead logs of a copy that is about to be opened.
 
-    Raises `HoleError` if an earlier log lost its content, or may have lost it: RocksDB would continue with the next
-    log.
+    Raises `HoleError` if an earlier log lost its content or may have lost it, because RocksDB would continue with the
+    next log.
     """
     earlier = sorted(path.glob("*.log"))[:-1] if path.is_dir() else []
     if any(file.stat().st_size == 0 for file in earlier):
@@ -81,7 +81,7 @@ def mark_open(path: Path) -> None:
 
 
 def mark_closed(path: Path) -> None:
-    """Remove the mark, because the tables contain the whole copy."""
+    """Remove the open mark, because the tables contain the whole copy."""
     (path / _OPEN).unlink(missing_ok=True)
 
 

@@ -1,4 +1,4 @@
-"""Tracks whether a worker is in its consumer group, or has been outside longer than a rebalance takes."""
+"""Tracks whether a worker is in its consumer group, or has been outside it for longer than a rebalance takes."""
 
 import logging
 import time
@@ -15,7 +15,7 @@ REBALANCES: float = 2
 
 
 class Membership:
-    """Measures how long a worker is outside its group while the brokers answer."""
+    """Measures how long a worker has been outside its group while the brokers answered."""
 
     def __init__(self, settings: Settings) -> None:
         self.grace_seconds = REBALANCES * rebalance_seconds(settings)
@@ -26,7 +26,7 @@ class Membership:
         self._told = False
 
     def look(self, *, member: bool, silent: bool) -> None:
-        """Update the state, and log a change of `lost`.
+        """Update the state, and log any change of `lost`.
 
         While the brokers are ``silent``, no worker can join and a restart would not help, so that time does not count.
         """

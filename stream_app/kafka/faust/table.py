@@ -25,7 +25,7 @@ _BLOOM_BITS = 10  # about 1 % false positives: a new series rarely reads a block
 
 
 class MemoryBudget:
-    """One cache for all databases of a worker; memtables count towards it and may fill half of it."""
+    """One cache for all of a worker's databases; memtables count towards the cache and may fill half of it."""
 
     def __init__(self, settings: Settings) -> None:
         total = settings.rocksdb_budget_bytes
@@ -37,7 +37,7 @@ class MemoryBudget:
 
 
 class _Options(rocksdb.RocksDBOptions):
-    """Faust's options, except for memory: its defaults allow gigabytes for every partition."""
+    """Faust's options, except for memory: Faust's defaults allow gigabytes for every partition."""
 
     def __init__(self, budget: MemoryBudget) -> None:
         super().__init__(use_rocksdict=True)
@@ -73,9 +73,9 @@ class StateStore(rocksdb.Store):
         self._faults: dict[int, localcopy.CopyFault] = {}
 
     def reopen(self, partition: int) -> DamagedCopyError | None:
-        """Open the database of a partition; discard a damaged one and return the error.
+        """Open the database of a partition; if it is damaged, discard it and return the error.
 
-        Raises `LocalStateError` if it cannot be opened or discarded, or if a new one is damaged as well.
+        Raises `LocalStateError` if the database cannot be opened or discarded, or if a new one is damaged too.
         """
         fault = self._faults.pop(partition, None)
         if fault is None:
@@ -164,7 +164,7 @@ class StateStore(rocksdb.Store):
         self._asked(partition, lambda database: database.write(batch))
 
     def load(self, partition: int, rows: Mapping[bytes, bytes | None], offset: int) -> None:
-        """Write like ``write``; many rows become a separate table on disk, bypassing the log and the memtable."""
+        """Write as `write` does; many rows become a separate table on disk, bypassing the log and the memtable."""
         if len(rows) < _FEWEST_LOADED:
             self.write(partition, rows.items(), offset)
             return
@@ -206,10 +206,10 @@ class StateStore(rocksdb.Store):
                 localcopy.logger.warning("partition %d: %s", partition, fault)
 
     async def assign_partitions(self, table: Any, tps: set[TP], generation_id: int = 0) -> None:
-        """Open nothing: each partition opens its own database, and its faults must not end the worker."""
+        """Open nothing: each partition opens its own database, whose faults must not end the worker."""
 
     def persisted_offset(self, tp: TP) -> int | None:
-        """Return the changelog offset of a copy for Faust, or None if the copy has none or cannot be read."""
+        """Return a copy's changelog offset for Faust, or None if the copy has no offset or cannot be read."""
         try:
             return self.offset(tp.partition)
         except (DamagedCopyError, LocalStateError):
@@ -221,7 +221,7 @@ class StateStore(rocksdb.Store):
         return sum(file.stat().st_size for folder in folders for file in folder.glob("*.sst"))
 
     def revoke_partitions(self, table: Any, tps: set[TP]) -> None:
-        """Close the databases of revoked partitions, which Faust leaves to the garbage collector."""
+        """Close the databases of revoked partitions; Faust leaves this to the garbage collector."""
         for tp in tps:
             if tp.topic in table.changelog_topic.topics:
                 self.release(tp.partition)
@@ -233,7 +233,7 @@ class StateStore(rocksdb.Store):
 
 
 class StateTable(faust.Table[bytes, bytes]):
-    """The table of series rows; only recovery uses Faust, while reads and writes go directly to its store."""
+    """The table of series rows; only recovery uses Faust, while reads and writes go directly to the store."""
 
     budget: MemoryBudget
 

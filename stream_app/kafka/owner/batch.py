@@ -46,13 +46,13 @@ class Batch:
     open_steps: int = 0
     """Steps that accept contributions after the batch."""
     rest: BatchInput | None = None
-    """Input for the next batch, left over because this one has many outputs; None if nothing is left."""
+    """Input left for the next batch because this batch has many outputs; None if nothing is left."""
     bound: bool = False
     """Whether binding ledger entries of later input have yet to be recomputed."""
     last_reject: int = -1
-    """The input offset of the batch's last reject; -1 if it has none."""
+    """The input offset of the batch's last reject; -1 if the batch has no reject."""
     changed: dict[str, SeriesRow] = field(default_factory=dict)
-    """Rows of the changed series that were processed one by one."""
+    """Rows of the changed series that were processed individually."""
     links: list[tuple[str, int, str]] = field(default_factory=list)
     """Series, sequence and hash of the last entry of each changed series; empty without signed checkpoints."""
     sample: list[SeriesRow] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Batch:
     members: dict[str, Member] = field(default_factory=dict)
     """Rows of the persons that changed, by chain name."""
     claims: list[Claims] = field(default_factory=list)
-    """The rows of these persons before and after the batch."""
+    """The rows of the changed persons, before and after the batch."""
     stored: list[tuple[bytes, bytes]] = field(default_factory=list)
     """Table rows to write, except sealed ones."""
     sealed: dict[bytes, bytes | None] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Batch:
     together: int = 0
     """Number of records that were processed together, as columns."""
     passed: int = 0
-    """Records missed by views that cannot start, as an earlier reject shows; counted per view."""
+    """Records missed by views that, as an earlier reject shows, cannot start; counted per view."""
     rejected: dict[Reason, int] = field(default_factory=dict)
     spent: dict[tuple[str, str], int] = field(default_factory=dict)
     """Nano-epsilon spent on all measurements, by scheme and digest."""

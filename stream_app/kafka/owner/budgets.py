@@ -44,7 +44,7 @@ def labels_of(defaults: Sequence[DefaultPolicy]) -> PolicyLabels:
 
 
 def label_of(labels: PolicyLabels, default: str) -> str:
-    """Return the label of a row's policy; ``default`` names its default policy, or is empty for a series' own."""
+    """Return the label of a row's policy; ``default`` names its default policy (empty for a series' own policy)."""
     return labels.get(first_default(default), EARLIER) if default else OWN
 
 
@@ -53,7 +53,7 @@ class BudgetCounts:
     """Counts over series, by the digest of their default policy; the digest is empty for a series' own policy."""
 
     left: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    """The number of series, by scheme, digest and class of their remaining share of the budget."""
+    """The number of series, by scheme, digest and class of the remaining share of the budget."""
     left_nano: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Total remaining budget of these series in nano-epsilon, by scheme and digest."""
     rates: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -62,7 +62,7 @@ class BudgetCounts:
     """The used amount and the budget, in nano-epsilon, of the series that has used the largest share."""
 
     def use(self, used_nano: int, epsilon_nano: int) -> None:
-        """Update ``most`` with the amount that a series used of its budget."""
+        """Update ``most`` with the part of its budget that a series has used."""
         if worse(used_nano, epsilon_nano, *self.most):
             self.most = (used_nano, epsilon_nano)
 
@@ -130,15 +130,15 @@ def _count_states(counts: BudgetCounts, states: States) -> None:
 
 
 _LITTLE: Final = float(USED_UP[-1])
-"""The share of a budget below which it counts as nearly used up."""
+"""The remaining share below which a budget counts as nearly used up."""
 
 
 class _PlannedEnd(NamedTuple):
-    """The step until which a budget must last, except for spare landmarks; after it, a small remainder is planned."""
+    """The step until which a budget must last, apart from spare landmarks; a small remainder after it is planned."""
 
     step: int
     from_first: bool = False
-    """Whether ``step`` counts from the first step of the series."""
+    """Whether ``step`` is counted from the first step of the series."""
 
     @classmethod
     def of(cls, policy: Policy, promise: Promise) -> "_PlannedEnd":
@@ -156,7 +156,7 @@ class _PlannedEnd(NamedTuple):
 
 
 def _counted(states: States, places: Ints, figures: Figures, little: Flags) -> Flags:
-    """Return which series count, omitting those whose budget is nearly used up as planned."""
+    """Return which series are counted: all except those whose budget is nearly used up as planned."""
     found, low = ~little, places[little]
     periods = [states.periods[place] for place in low.tolist()]
     if periods:
@@ -232,7 +232,7 @@ class CapCounts:
 
 
 class LossCounts:
-    """Exact counts, updated per batch, of a partition's series with a backward loss and with an alarming one."""
+    """Exact counts, updated per batch, of a partition's series with a backward loss and with an alarming loss."""
 
     def __init__(self, settings: Settings) -> None:
         self.alarm = settings.correlation_alarm

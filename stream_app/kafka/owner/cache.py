@@ -15,7 +15,7 @@ _STATES_OF_A_ROW = 10
 
 
 class RowCache:
-    """Rows by series in two halves; once full, the newer replaces the older, so an access is at most two lookups."""
+    """Rows by series, in two halves: a full newer half replaces the older one, so an access is at most two lookups."""
 
     __slots__ = ("_half", "_newer", "_older")
 
@@ -55,14 +55,14 @@ class RowCache:
 class RowReader:
     """The rows of one partition after its last processed batch.
 
-    In memory, each row is either in columns (`States`) or, if its series is processed one by one, decoded, but never
-    both.
+    In memory, each row is either in columns (`States`) or decoded, but never both. A row is decoded if its series is
+    processed individually.
     """
 
     def __init__(self, stored: Rows, partition: int, cached_series: int, fewest: int) -> None:
         """Read from ``stored``; keep at most ``cached_series`` series in columns, and a share of that number as rows.
 
-        Series of a group are kept as rows if there are fewer than ``fewest`` of them.
+        Groups with fewer than ``fewest`` series are kept as rows.
         """
         self.states = States(cached_series)
         self.fewest = fewest
@@ -90,7 +90,7 @@ class RowReader:
         return row
 
     def arrive(self, series: Iterable[str], fewest: int) -> None:
-        """Move series into columns if possible, and if their group has at least ``fewest``; raises as `find` does."""
+        """Move series into columns if possible and if their group has at least ``fewest``; raises as `find` does."""
         cache, held = self._cache, self._held
         found: dict[str, SeriesRow] = {}
         stored: list[str] = []
@@ -115,11 +115,11 @@ class RowReader:
             self._cache.put(name, row)
 
     def find_member(self, chain: str) -> Member | None:
-        """Return a person's row by chain name, or None; it is needed only for a series' first policy."""
+        """Return a person's row by chain name, or None; the row is needed only for a series' first policy."""
         return self._members.get(chain) or load_member(self._read, chain)
 
     def take(self, changed: Mapping[str, SeriesRow]) -> None:
-        """Store the rows that a batch changed one by one."""
+        """Store the rows that a batch changed individually."""
         self._ahead = {}
         for series in changed:
             self.states.forget(series)
@@ -134,7 +134,7 @@ class RowReader:
     def hold(
         self, changed: Mapping[str, SeriesRow], members: Mapping[str, Member], sealed: Mapping[bytes, bytes | None]
     ) -> None:
-        """Keep the rows that a batch changed one by one, cached or not, while it commits."""
+        """Keep the rows that a batch changed individually, cached or not, while the batch commits."""
         self._held, self._members, self._sealed = changed, members, sealed
 
     def let_go(self) -> None:

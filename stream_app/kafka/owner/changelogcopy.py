@@ -2,8 +2,8 @@
 
 Three events make a local copy worthless. The changelog topic was deleted and created again. The changelog ends before
 the copy does, in which case the partition stops. Or the changelog lost its tail and has since grown from an earlier
-point. The last event shows in the ``life`` field of its partition rows, in a different record at the copy's last
-offset, or if that record is missing and no later partition row exists.
+point. The last event is recognized by the ``life`` field of the partition rows, by a different record at the copy's
+last offset, or by the absence of that record if no later partition row exists.
 """
 
 import logging
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def lives(records: Records) -> set[str]:
-    """Return each ``life`` of the partition rows among changelog records."""
+    """Return all ``life`` values in the partition rows among changelog records."""
     rows = records.pairs()
     return {PartitionRow.decode(value).life for key, value in rows if key == PARTITION_KEY and value is not None}
 
@@ -35,7 +35,7 @@ def follow_on(rows: Rows, partition: int, records: Records) -> bool:
     """Return whether changelog records continue a copy: they follow its last record, or begin with that record.
 
     A changelog that lost its tail may have grown to the same length again. Its ``life`` does not change if the lost
-    batches had no outputs. Compaction may have removed the last record.
+    batches had no outputs. Compaction may have removed the copy's last record.
     """
     held, first, key = rows.offset(partition), records.offsets[0], records.keys[0]
     if held is None or first > held:
@@ -67,7 +67,7 @@ class ChangelogCopy:
             self._rows.discard(self._partition)
 
     async def catch_up(self, reader: Reader) -> int:
-        """Apply newer records to the copy and return the changelog's end; raises if the copy is ahead of it."""
+        """Apply newer records to the copy and return the changelog's end; raises if the copy is ahead of that end."""
         if not await self._apply(reader):
             what = "partition %d: the changelog was rewritten from an earlier point; the local state is discarded"
             logger.warning(what, self._partition)
@@ -79,7 +79,8 @@ class ChangelogCopy:
         """Apply newer records; return whether the changelog continues the copy, as far as partition rows show.
 
         The changelog must contain the copy's last record or a later partition row, because compaction keeps the last
-        partition row, and each batch ends with one. If it contains neither, only markers have replaced what was lost.
+        partition row, and each batch ends with one. If the changelog contains neither, only markers have replaced what
+        was lost.
         """
         done, row = self._rows.offset(self._partition), self.row()
         start = 0 if done is None else done + 1
@@ -117,7 +118,7 @@ class ChangelogCopy:
 
 
 def tell_discarded(metrics: Metrics, partition: int, damage: DamagedCopyError | None) -> None:
-    """Warn that a copy was discarded, if one was, and count it."""
+    """Log a warning and count the damage if a copy was discarded."""
     if damage is not None:
         logger.warning("partition %d: %s; discarded, and restored from the changelog", partition, damage)
         metrics.count(WorkerMetric.DAMAGED_COPIES, 1, damage.cause)
@@ -128,7 +129,7 @@ class StandbyCopies:
 
     At a takeover, a copy that lacks a record of its changelog, or contains one that the changelog lost, would seem
     complete. Such a copy is therefore discarded, or no longer written, as soon as possible; the next assignment starts
-    it over.
+    the copy over.
     """
 
     def __init__(self, rows: Rows, metrics: Metrics) -> None:
@@ -178,7 +179,7 @@ class StandbyCopies:
         logger.warning("partition %d: %s", partition, error)
 
     def _breaks_off(self, partition: int, records: Records) -> bool:
-        """Discard a copy if its log continues under another life or from an earlier point; return whether it did.
+        """Discard a copy if its log continues under another life or from an earlier point; return True if so.
 
         The log may have lost its tail, and the lost rows would take effect again at a takeover. A life that the log
         contained before the copy was started is accepted, because the copy then contains only surviving rows.

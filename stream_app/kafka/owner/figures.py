@@ -43,7 +43,7 @@ class PartitionMetrics:
         self._metrics.observe(WorkerMetric.DECISION_SECONDS, seconds)
 
     def committed(self, batch: Batch, seconds: float, *, waiting: int, cached_series: int) -> None:
-        """Show a batch that took ``seconds`` to commit; ``waiting`` fetched records are not processed yet."""
+        """Show a batch that took ``seconds`` to commit; ``waiting`` counts fetched records not yet processed."""
         if batch.records:
             self._count_records(batch)
             self._show_progress(batch, seconds, waiting)

@@ -47,7 +47,7 @@ class BatchInput(NamedTuple):
     messages: list[Message]  # the messages it completes
 
     def parted(self, count: int) -> "tuple[BatchInput, BatchInput | None]":
-        """Return the first ``count`` records, and the rest with the messages it completes (None if nothing is left)."""
+        """Return the first ``count`` records, and the rest with all the messages (None if nothing is left)."""
         if count >= len(self.records):
             return self, None
         left = self.records[count:]
@@ -121,10 +121,10 @@ class Inbox:
         return True
 
     def give_back(self, rest: BatchInput) -> None:
-        """Put back the unprocessed rest of the last batch, which is returned next.
+        """Put back the unprocessed rest of the last batch, to be returned next.
 
         Input that is put back is read again. The next batches are therefore as short as the processed part, and double
-        after each one that is processed completely.
+        in size after each one that is processed completely.
         """
         self._rests.append(rest)
         self._cut = True

@@ -1,6 +1,6 @@
 """The states of a partition's life and the transitions that the supervisor may make, in one table.
 
-The diagram in docs/reference/partition-life.md is generated from it.
+The diagram in docs/reference/partition-life.md is generated from this table.
 """
 
 from collections.abc import Mapping

@@ -142,7 +142,7 @@ class Partition:
         self._wake.set()
 
     async def _ask_again(self) -> None:
-        """Fetch from the first missing offset; if the log now begins later, that input is lost."""
+        """Fetch from the first missing offset; if the log now begins after it, fail because input is lost."""
         while self.runs:
             try:
                 first = await self._parts.feed.earliest(self.number)

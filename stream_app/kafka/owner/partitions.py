@@ -17,7 +17,7 @@ _CLOSE_SHARE = 0.3  # of the session timeout: a rebalance waits this long for us
 
 
 class _Facts:
-    """The brokers' facts about the topics, requested when first needed, at most once per assignment."""
+    """The brokers' facts about the topics, requested on first use and at most once per assignment."""
 
     def __init__(self, brokers: Brokers) -> None:
         self._brokers = brokers
@@ -25,7 +25,7 @@ class _Facts:
         self._known: Mapping[str, TopicFacts] | None = None
 
     async def get(self) -> Mapping[str, TopicFacts]:
-        """Return the facts of each topic that exists; after a failure, the next call requests them again."""
+        """Return the facts about each existing topic; after a failure, the next call requests them again."""
         async with self._lock:
             if self._known is None:
                 self._known = await self._brokers.facts()
@@ -45,7 +45,7 @@ class Partitions:
         self._changes = asyncio.Lock()
 
     async def hold(self) -> None:
-        """Let every running transaction end, and start no other until partitions are assigned again."""
+        """Let running transactions finish, and start no new ones until partitions are assigned again."""
         self._settled = False
         await asyncio.gather(*(partition.hold(self._patience) for partition in self._owned.values()))
 
@@ -128,7 +128,7 @@ class Partitions:
             partition.fail(error)
 
     async def close(self) -> None:
-        """Let every running transaction end, and own nothing from now on, even if partitions are assigned."""
+        """Let running transactions finish, and own no partition from now on, even if some are assigned."""
         self._settled = False
         self._closed.set()
         async with self._changes:  # an assignment may still be closing some

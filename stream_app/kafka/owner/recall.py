@@ -27,7 +27,7 @@ _SLICE = 128  # records recalled before yielding
 async def recall(
     site: Site, partition: int, row: PartitionRow, find: Lookup, sealed: Callable[[bytes], bytes | None]
 ) -> Collection:
-    """Return the counts of the steps open after ``row``, without writing output.
+    """Return the counts of the steps that are open after ``row``, without writing output.
 
     ``find`` returns series' rows, and ``sealed`` reads the rows that need no recall. Raises `PartitionStoppedError` if
     input of open steps is lost.

@@ -33,12 +33,13 @@ class RestoredPartition:
     fresh: bool
     """Whether the row is written first, because nothing was processed yet or the separator or key has changed.
 
-    While entries are binding or input is answered, a changed key does not count: the row keeps its key until then.
+    While entries are binding or input is answered, a changed key does not count: the row keeps its old key in the
+    meantime.
     """
 
 
 def separator_changed(partition: int, was: str, now: str) -> PartitionStoppedError:
-    """Return the error for series that the separator ``was`` assigned to partitions; empty texts mean no separator."""
+    """Return the error for series that the separator ``was`` assigned to partitions; an empty text means none."""
     asked = f"member_separator {was or None!r}, which assigned the series to partitions"
     return PartitionStoppedError(partition, "separator-changed", asked, f"{now or None!r} in the configuration")
 
@@ -60,7 +61,7 @@ class Restorer:
     async def restore(self, committed: int | None, judge: Judge | None) -> RestoredPartition:
         """Return where to continue; ``committed`` is the group's offset.
 
-        ``judge`` stops the partition if others wrote after a row, before their records are read. If ``judge`` is None,
+        If others wrote after a row, ``judge`` stops the partition before their records are read. If ``judge`` is None,
         the owner may be writing, so logs read one after another are not compared. Raises `PartitionStoppedError` if
         continuing could process something twice or lose something.
         """
@@ -139,7 +140,7 @@ class Restorer:
         return RestoredPartition(row, Tail(self._partition, ()), fresh=True)
 
     def _whole(self, row: PartitionRow, ends: Ends, committed_end: int, answered: AnsweredInput | None) -> PartitionRow:
-        """Return the row with all facts about the logs, if the logs contain what it requires."""
+        """Return the row with all facts about the logs, if the logs contain what the row requires."""
         lacking = log_ends.shortage(row, ends)
         if lacking is None and answered is not None:
             lost = log_ends.disagreement(answered, ends, row.releases_lost, row.last_reject)
@@ -175,7 +176,7 @@ class Restorer:
         return row.key != own
 
     async def _check_separators(self, reader: Reader, partitions: int) -> None:
-        """Check that no other separator assigned series to any partition, because a series could start over here."""
+        """Check that no other separator assigned series to any partition; otherwise, a series could start over here."""
         for partition in range(partitions):
             row = await last_row(reader, self._names, partition)
             if row is None or row.separator == self._separator:

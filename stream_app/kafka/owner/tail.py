@@ -30,7 +30,7 @@ class Tail:
     """Binding entries not yet recomputed; recomputing one differently raises `PartitionStoppedError`."""
 
     def __init__(self, partition: int, changes: Sequence[str], outputs: Outputs | None = None) -> None:
-        """Start without binding entries; ``changes`` happened after the state, and ``outputs`` are beyond it."""
+        """Start without binding entries; ``changes`` happened after the state, ``outputs`` are newer than it."""
         self.answered = 0 if outputs is None else outputs.before
         self._outputs = outputs
         self._partition = partition
@@ -60,7 +60,10 @@ class Tail:
         return len(self._hashes)
 
     def settle(self, key: bytes, entries: tuple[SealedEntry, ...]) -> None:
-        """Compare a series' recomputed entries with the binding ones; ``key`` is its key. Raises if any differs."""
+        """Compare a series' recomputed entries with the binding ones; ``key`` is the series' key.
+
+        Raises if any entry differs.
+        """
         for entry in entries:
             place = (key, entry.sequence)
             bound = self._hashes.pop(place, None)

@@ -41,7 +41,7 @@ class LastingParts:
 
 
 class PendingCommit:
-    """The commit that is running, at most one at a time, while the next batch is processed."""
+    """The commit that runs while the next batch is processed; at most one runs at a time."""
 
     def __init__(self, ended: Callable[[], None]) -> None:
         self._ended = ended
@@ -115,7 +115,7 @@ class Tenure:
     ) -> Self:
         """Fence every earlier owner, restore the state, start the input, and count open steps again.
 
-        ``recalling`` is called before input arrives. If this raises, ``opened`` releases the producer.
+        ``recalling`` is called before input arrives. If this method raises, ``opened`` releases the producer.
         """
         writer = await parts.brokers.fence(number)
         opened.push_async_callback(writer.stop)

@@ -1,15 +1,15 @@
 """A batch's transaction, which fixes the order of its effects.
 
 1. Ledger entries are acknowledged, so that whatever is released has its entry in the log. Meanwhile, the brokers
-  confirm that the events topic is still the one to which the offsets of the state belong.
+   confirm that the events topic is still the one to which the offsets of the state belong.
 2. Releases, rejects, changelog rows and the partition row are acknowledged.
 3. The transaction commits.
 4. The same rows and the changelog offset are written to RocksDB in one write.
 5. The input is acknowledged, at most up to the offset from which it must be read again.
 
 If a batch's topic was recreated, nothing of the batch is released: the brokers are asked after the whole batch was
-fetched, and only entries are sent before the answer. These entries are then aborted. As in every failed batch, they
-count as spent for anyone who reads uncommitted records. That is more than was released, never less.
+fetched, and only entries are sent before the answer arrives. These entries are then aborted. As in every failed batch,
+they count as spent for anyone who reads uncommitted records. That is more than was released, never less.
 """
 
 import asyncio

@@ -1,11 +1,11 @@
 """Backups of the input: the lines that `read events` and `read rejects` print, which can be sent again.
 
 Both files end with a line that says how far the input was processed, ``{"end":{partition: offset}}``. A file of rejects
-that ends at an offset names every refused record below that offset. The events below it that no reject names are
-therefore exactly the accepted ones, and only these are sent. Under the same key, policies and configuration, each
-produces the same bytes as the first time, because refused records had changed nothing. If refused events were sent too,
-an event that had been too far in the future could be accepted now, even though another event has measured its step
-since. Events after the end of the rejects are not sent, because nobody knows whether they were refused.
+that ends at an offset names every refused record below that offset. The events below that offset that no reject names
+are therefore exactly the accepted ones, and only these are sent. Under the same key, policies and configuration, each
+event produces the same bytes as the first time, because refused records had changed nothing. If refused events were
+sent too, an event that had been too far in the future could be accepted now, even though another event has measured its
+step since. Events after the end of the rejects are not sent, because nobody knows whether they were refused.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ def _member(name: str, value: bytes | None) -> dict[str, str | None]:
 def _place(fields: Mapping[str, Any]) -> tuple[str, int, int]:
     """Return the topic, partition and offset of a line.
 
-    Raises `KeyError`, `TypeError` or `ValueError` if the line has none.
+    Raises `KeyError`, `TypeError` or `ValueError` if one is missing or has another type.
     """
     topic, partition, offset = fields["topic"], fields["partition"], fields["offset"]
     if not (isinstance(topic, str) and type(partition) is type(offset) is int):
@@ -143,7 +143,7 @@ class ResentEvents:
     def __init__(self, path: Path, refused: RefusedEvents, views_of: Callable[[str], Iterable[str]] = _none) -> None:
         """Read a file from `read events` once to check that it is complete; raises `BackupError` or `OSError`.
 
-        ``views_of`` returns the ids of the views of a series: an event that one of them accepted is sent again.
+        ``views_of`` returns the ids of the views of a series: an event that any of these views accepted is sent again.
         """
         self._path, self._refused, self._views_of = path, refused, views_of
         self.refused = self.behind = self.accepted = 0
@@ -225,7 +225,7 @@ def _lines(path: Path, ends: dict[int, int], command: str) -> Iterator[tuple[int
 
 
 async def assert_empty(settings: Settings, topic: str) -> None:
-    """Check that nothing was ever sent to ``topic``; raises `BackupError`, or `LookupError` if it is missing."""
+    """Check that nothing was ever sent to ``topic``; raises `BackupError`, or `LookupError` if the topic is missing."""
     await assert_there(settings, topic)
     facts = await describe(settings, (topic,))
     async with LogReader.opened(settings, "read_committed") as reader:

@@ -2,11 +2,11 @@
 
 The run reads back what a worker reads at startup, and processes the waiting input with the worker's own code; it writes
 nothing. Workers may keep running in the meantime. Committed, binding and waiting records are read in this order, so the
-result is one that a worker could have found at its start.
+result is one that a worker could have found when it started.
 
 Some crash schedules need an old key. The dry run shows them as follows:
 
-* Entries of an aborted batch bind (`stream_app.kafka.owner.tail`). Without the key of such an event, the event is
+* Entries of an aborted batch bind (`stream_app.kafka.owner.tail`). Without the key of an event in it, the event is
   rejected, its entry is not computed again, and the partition stops for good: `Tail` reports this here first.
 * An event is waiting, whether its worker died or never started: it would be rejected as ``key-erased``.
 * A step is rejected in this way, and entries of later steps bind: their chain differs, which `Tail` also reports.
@@ -51,7 +51,7 @@ Step = tuple[bytes | None, int]  # a release's series in UTF-8, and the start of
 
 
 class Run:
-    """A run of the worker's code under one context, which keeps the rejects and releases of the last batch."""
+    """A run of the worker's code under one context; it keeps the rejects and releases of the last batch."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Run:
 
 
 class Shortfall:
-    """The differences between two runs over the same records, one with the whole key and one with what remains."""
+    """The differences between two runs over the same records, one with the whole key, one with what remains of it."""
 
     def __init__(self, whole: Run, later: Run) -> None:
         self.otherwise = 0  # records that only one of the runs rejects
@@ -142,7 +142,7 @@ class DryRun:
     waiting: int = 0  # input records not yet processed
     binding: int = 0  # ledger entries that a worker must compute again
     otherwise: int = 0
-    """Waiting records that are rejected with only one of the keys, as ``key-erased`` or as a consequence."""
+    """Waiting records that are rejected under one key but not the other, as ``key-erased`` or as a consequence."""
     lost: int = 0  # releases lost because of such records or of collected steps skipped
     stopped: PartitionStoppedError | None = None  # why it would not continue
 

@@ -1,4 +1,4 @@
-"""The fold over a partition's ledger and releases, entry by entry, that rebuilds its series."""
+"""Folds a partition's ledger and releases, entry by entry, to rebuild the partition's series."""
 
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -24,7 +24,7 @@ from stream_app.privacy.units.steps import takes_over
 
 
 class Releases:
-    """The releases of successive input offsets, by hash; each of them must be named by an entry."""
+    """The releases of successive input offsets, by hash; an entry must name each of them."""
 
     def __init__(self, batches: AsyncIterator[list[Any]], partition: int, *, whole: bool) -> None:
         """Start; if ``whole`` is false, the beginning of the ledger is lost, and early entries may be missing."""
@@ -86,7 +86,7 @@ class Releases:
 
 
 def _without_entry(partition: int, offset: int) -> PartitionStoppedError:
-    """Return the error for a release without its entry: rebuilt rows would omit the epsilon it spent."""
+    """Return the error for a release without an entry: rebuilt rows would omit the epsilon that the release spent."""
     asked = f"the ledger entry of a release for input {offset}"
     return PartitionStoppedError(partition, "ledger-short", asked, "none, although the release exists")
 
@@ -100,16 +100,15 @@ class FoldedLogs(NamedTuple):
     rows: dict[str, SeriesRow]
     members: dict[str, Member]  # by the names of their chains
     adopted: dict[str, int]
-    """The input offset of each series' policy, or of an earlier policy to which its open steps also belong."""
+    """For each series, the input offset of its policy, or of an earlier policy to which its open steps also belong."""
     released: dict[str, int]  # input offset of each series' last release
     read_from: dict[str, int]
-    """For each series with units, the input offset before which neither open steps nor later ones have readings."""
+    """For each series with units, the input offset before which there are no readings of open or later steps."""
     last_input: int  # highest input offset of any entry; -1 without entries
     cut: set[str]
     """Series that have no row and whose first entries were lost with the start of the ledger.
 
-    The set also contains persons, by the names of their chains, whose rows are lost or contain less than their series
-    reserve.
+    The set also contains the chain names of persons whose rows are lost or reserve less than their series do.
     """
     published: set[str]  # series that the releases name
     several: set[str]  # series with a step that ever took several records, even under omitted policies
@@ -134,11 +133,11 @@ async def fold(
     """Fold the committed ledger, with the releases read alongside; both are in the order of their input.
 
     ``base`` holds the rows to continue from if the beginning of the ledger is gone; None means the ledger is whole.
-    ``given_up`` says which releases may be missing. Entries of input from ``before`` on are omitted; if it is None, no
-    entries are omitted.
+    ``given_up`` says which releases may be missing. Entries of input from ``before`` on are omitted; if ``before`` is
+    None, no entries are omitted.
 
     Raises `RebuildError` if the entries of the ledger do not follow from each other, and `PartitionStoppedError` if a
-    release has no entry, or this application did not write a record of the ledger or the releases.
+    release has no entry, or a record of the ledger or the releases was not written by this application.
     """
     rebuilt = Rebuilt(site.context, *(base or ({}, {})))
     cut = _forgotten(base, site.context.limits.member_separator) if base else set()
@@ -221,7 +220,7 @@ def _takes_several(entry: Mapping[str, Any]) -> bool:
 
 
 def _forgotten(base: StoredRows, separator: str | None) -> set[str]:
-    """Return the persons whose rows are not stored, or contain less than stored series reserve."""
+    """Return the persons whose rows are missing or reserve less than the stored series do."""
     claims = Counter[str]()
     for series, row in base.rows.items():
         if separator is not None and (claim_nano := row.state.promise.claim_nano) is not None:

@@ -25,7 +25,7 @@ ALL: Final = 2**63  # beyond every input offset
 class GivenUp:
     """The steps whose releases are missing, for input from ``first`` up to but not including ``end``.
 
-    ``last`` is the last such input.
+    ``last`` is the last input with a missing release.
     """
 
     def __init__(self, first: int, end: int) -> None:
@@ -34,7 +34,7 @@ class GivenUp:
         self._first, self._end = first, end
 
     def add(self, series: str, offset: int) -> None:
-        """Give up a step of a series, from input ``offset``."""
+        """Give up the step of a series from input ``offset``."""
         self.steps[series] += 1
         self.inputs.append(offset)
 

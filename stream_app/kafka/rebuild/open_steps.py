@@ -33,7 +33,7 @@ from stream_app.privacy.state import NEVER
 
 _LOOK_SECONDS = 0.05
 _LOOKS = 600
-"""The number of looks: markers take milliseconds, but busy brokers get 30 s."""
+"""The maximum number of looks: markers take milliseconds, but busy brokers get 30 s."""
 
 
 class _Entry(NamedTuple):
@@ -91,12 +91,12 @@ async def aborted_entries(
 
 
 async def abort_open(brokers: Brokers, writer: Writer, names: TopicNames, partition: int) -> None:
-    """Abort writes left open in the logs, because the next commit of their only writer would commit them.
+    """Abort writes left open in the logs; otherwise the next commit by their only writer would commit them.
 
-    A late commit ended the transaction for its coordinator, but the producer kept writing, on brokers that do not
-    verify partitions (KIP-890). To end the open transaction with a marker of this producer, one of its records is
-    written again and aborted. Raises `PartitionStoppedError` if the transaction belongs to another producer whose id
-    expired, because nobody else can end that transaction.
+    Such writes arise on brokers that do not verify partitions (KIP-890): a late commit ended the transaction for its
+    coordinator, but the producer kept writing. To end the open transaction with a marker of this producer, one of its
+    records is written again and aborted. Raises `PartitionStoppedError` if the transaction belongs to another producer
+    whose id expired, because nobody else can end that transaction.
     """
     async with brokers.reader("read_committed") as ended, brokers.reader("read_uncommitted") as whole:
         found: dict[str, LogRecord] = {}
@@ -179,7 +179,7 @@ class Loss(NamedTuple):
 
 
 def more_lost(losses: Iterable[Loss], first: int, group: int, next_offset: int) -> Loss | None:
-    """Return the input lost beyond the accepted ``losses``; None if no open step is counted from it.
+    """Return the input lost beyond the accepted ``losses``; None if no open step needs that input.
 
     The log begins at ``first``. No open step was opened before the group's offset ``group``.
     """
@@ -194,7 +194,7 @@ class FoundSteps:
         """Start before the first watermark; ``rejected`` says which series refused a record.
 
         Invariant: a step given up after a loss is never counted again. All steps given up come before all steps
-        counted, so a release after the line of a loss shows that every step given up for it is past.
+        counted, so a release after a loss's ``line`` shows that every step given up for that loss is past.
         """
         self._rows = {series: row for series, row in past.rows.items() if _opens(row.policy) and not row.state.closed}
         self._adopted, self._rejected = past.adopted, rejected
@@ -255,7 +255,7 @@ class FoundSteps:
         return sum(len(found.begun) for found in self._open.values())
 
     def floor(self, next_offset: int) -> int:
-        """Return the offset of the oldest record that opened a still open step, or ``next_offset``."""
+        """Return the offset of the oldest record that opened a step that is still open, or ``next_offset``."""
         kept = (offset for found in self._open.values() for offset in found.offsets if offset >= 0)
         return min(kept, default=next_offset)
 

@@ -43,7 +43,7 @@ class FoundUnits:
     ) -> None:
         """Start before the first record; the log begins at ``first``, and processed input ends at ``line``.
 
-        ``topic`` is the id of the events topic, and ``losses`` were recorded before. If ``partly``, the remains of a
+        ``topic`` is the id of the events topic, and ``losses`` were recorded earlier. If ``partly``, the remains of a
         step are treated as the whole step. The rows are kept in ``folder`` in the meantime; each call raises
         `LocalStateError` if there is no space.
         """
@@ -66,7 +66,7 @@ class FoundUnits:
                     self.given_up.append(name)
 
     def _give_up(self, series: str, line: int) -> None:
-        """Forget what was open before an offset, because it is not known completely."""
+        """Forget what was open before offset ``line``, because it is only partly known."""
         self._open[series], self._since[series] = GIVEN_UP, line
 
     def take(self, offset: int, value: bytes | None, rejected: Refusals) -> None:

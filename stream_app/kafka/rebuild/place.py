@@ -21,7 +21,7 @@ class InputPlace(NamedTuple):
     start: int  # no open step was opened before it
     first: int  # the first offset kept
     rejected: Refusals
-    """The records refused from ``start`` on, and from where the input continued after the first loss."""
+    """The records refused from ``start`` on, or from where input continued after the first loss, if that is earlier."""
     losses: list[Loss]  # accepted losses of input so far
     skips: bool  # whether the group's offset skips input, which was accepted
     last_reject: int  # input offset of the last reject; -1 if none

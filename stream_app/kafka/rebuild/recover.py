@@ -56,9 +56,9 @@ class RebuiltPartition:
     next_offset: int
     ledger_offset: int
     open_steps: int
-    """Open steps, which still accept contributions or readings; their contents are reread from the input."""
+    """Number of open steps, which still accept contributions or readings; their contents are reread from the input."""
     lost_counts: int
-    """Series whose open steps were given up, now or before, because some of their input was deleted.
+    """The number of series whose open steps were given up, now or before, because some of their input was deleted.
 
     These steps are never released. Series with a release after an earlier loss are past the steps given up for that
     loss.
@@ -194,7 +194,7 @@ class Rebuilding:
     async def _reopened(
         self, partition: int, told: FoldedLogs, place: InputPlace, accepted: AcceptedLosses
     ) -> tuple[FoundSteps, FoundUnits]:
-        """Find the open steps; read nothing if no series has any."""
+        """Find the open steps; read nothing if there can be none."""
         losses = [*place.losses, place.lost] if place.lost else place.losses
         in_memory = [loss for loss in losses if loss.series is None]
         open_steps = FoundSteps(told, in_memory, place.rejected)
@@ -233,9 +233,9 @@ class Rebuilding:
             return (await reader.bounds(self._names.ledger, partition))[1]
 
     async def _stale(self, partition: int, units: FoundUnits, *, all_rows: bool) -> set[bytes]:
-        """Return the keys of changelog rows to delete, because they may reflect later input.
+        """Return the keys of changelog rows that must be deleted because they may reflect later input.
 
-        Keys of sealed rows are passed to ``units`` instead, because they may not fit in memory.
+        Keys of sealed rows are passed to ``units`` instead, because those may not fit in memory.
         """
         found: set[bytes] = set()
         if not (all_rows or len(units)):

@@ -1,7 +1,7 @@
 """Sealed rows of open units, kept in a file on disk while a partition is rebuilt.
 
-They may exceed memory: a million series with half a day of open units need gigabytes. The file has no name after its
-creation, so it disappears with the process, however the process ends.
+The rows may exceed memory: a million series with half a day of open units need gigabytes. The file has no name after
+its creation, so it disappears with the process, however the process ends.
 """
 
 import os
@@ -24,7 +24,7 @@ class SealedRows:
     """The rows of a partition by key; a row without content is to be deleted."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """Create the file in ``folder``, or in the machine's temporary folder if that is None.
+        """Create the file in ``folder``, or in the machine's temporary folder if ``folder`` is None.
 
         This call and later ones raise `LocalStateError` if there is no space.
         """

@@ -76,7 +76,7 @@ async def covered(reader: Reader, names: TopicNames, partition: int, key: Signin
 def missing(told: FoldedLogs, heads: Coverage | None) -> set[str]:
     """Return the known series that have no row, or an older row than the signed checkpoints show.
 
-    Series are known from checkpoints, releases or entries, and persons from the names of their chains and series rows.
+    Series are known from checkpoints, releases or entries; persons are known from chain names and from series rows.
     """
     signed = heads.sequences if heads is not None else {}
     known = {name: row.sequence for name, row in (told.rows | told.members).items()}
@@ -87,11 +87,11 @@ def missing(told: FoldedLogs, heads: Coverage | None) -> set[str]:
 def vouched(
     ends: Ends, heads: Coverage | None, lacking: int, *, held: int | None, expected: bool, accepted: bool
 ) -> Witness | Shortage:
-    """Return what shows that no series is missing, or why nothing does.
+    """Return the evidence that no series is missing, or the reason why there is none.
 
     ``lacking`` is the number of missing series. ``held`` is the ledger offset up to which the base rows cover the
     ledger, or None if there were none. ``expected`` means that the state is complete and says that the ledger may begin
-    where it does. ``accepted`` means that the operator chose to continue without proof.
+    where it currently begins. ``accepted`` means that the operator chose to continue without proof.
     """
     ledger, releases = ends.ledger, ends.releases
     # If so, rows and ledger both lack what a series spent in between. A release names the series, but not its progress.
@@ -246,7 +246,10 @@ class Survey:
         ends: Ends,
         accepted: AcceptedLosses,
     ) -> UnansweredInputs:
-        """Return the input beyond the row that may lack its reject; raises if one is missing, unless accepted."""
+        """Return the input that is newer than the row and may lack a reject.
+
+        Raises if one is missing, unless that is accepted.
+        """
         start = 0 if row is None else max(row.next_offset, row.rejects_lost + 1)
         found = await unanswered(self._site, partition, start, answered, ends, told.several)
         if found.lost_rejects and not accepted.lost_releases:
@@ -277,7 +280,8 @@ class Survey:
     ) -> Again | None:
         """Return the input whose missing outputs can be published again, or None.
 
-        None means that nothing is missing or that it is too late. Earlier rows are folded from a whole ledger.
+        None means that nothing is missing or that it is too late. Rows before that input are folded from a whole
+        ledger.
         """
         if lost is not None and lost.reason in _PUBLISHED_AGAIN:
             # This includes the input of the last reject if the row names a later one.

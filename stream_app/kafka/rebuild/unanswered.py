@@ -45,9 +45,9 @@ class UnansweredInputs:
 async def unanswered(
     site: Site, partition: int, start: int, answered: AnsweredInput, ends: Ends, several: Container[str]
 ) -> UnansweredInputs:
-    """Return the inputs from ``start`` on, before the last reject, that have no output.
+    """Return the inputs without an output, from ``start`` on and before the last reject.
 
-    ``several`` names the series with a step that ever took several records.
+    ``several`` names the series that have ever had a step that takes several records.
     """
     if start >= answered.reject:
         return UnansweredInputs()
@@ -94,7 +94,7 @@ class _Answers:
         self._batches, self._losses = batches, losses
         self._waiting: list[Any] = []
         self.accepted = -1
-        """The last input offset that a reject says was given up."""
+        """The last input offset given up, according to a reject."""
 
     async def next(self) -> int:
         """Return the input offset of the next record, or one that is beyond every offset if there is no next record."""

@@ -21,7 +21,7 @@ class ShownFinding(NamedTuple):
 
 
 class AboutAudit(NamedTuple):
-    """Facts about an audit that the page shows but no metric has."""
+    """Facts about an audit that the page shows but no metric holds."""
 
     topic: str  # the ledger's
     reached: bool  # whether it has read what existed at its start

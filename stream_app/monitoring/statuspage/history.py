@@ -36,10 +36,10 @@ class History:
         return snapshot_of("", next(old, None), scrape)
 
     def of(self, kind: type[Kind], figure: Callable[[Kind], float | None]) -> list[float | None]:
-        """Return a figure of every sample, oldest first, with None if it is unknown."""
+        """Return a figure of every sample, oldest first; None marks an unknown figure."""
         return [figure(snapshot) if isinstance(snapshot, kind) else None for snapshot, _ in self._samples]
 
     def observed(self, histogram: Histogram, detail: WorkerDetail) -> Distribution:
-        """Return a histogram's observations since the oldest sample, or since the start if none was dropped."""
+        """Return a histogram's observations since the oldest sample, or since the start if no sample was dropped."""
         whole = detail.distributions[histogram.name]
         return whole if len(self._samples) < PLACES else whole.since(self._samples[0][1][histogram.name])

@@ -1,4 +1,4 @@
-"""Small plots as SVG elements without text; the page and their labels say what they show."""
+"""Small plots as SVG elements without text; the page and the plots' labels say what they show."""
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -14,7 +14,7 @@ MINUTES: Final = f"{PLACES * EVERY_SECONDS / 60:.0f} min"  # time span of plots
 
 
 def lately(name: str, values: Sequence[float | None], text: Callable[[float], str]) -> tuple[Markup, Markup]:
-    """Return a line plot of a figure over the last minutes, with the newest value at the right, and its legend.
+    """Return a line plot of a figure over the last minutes, newest value at the right, and the plot's legend.
 
     The bottom is 0. The last value is the value at the time of the page, so no figure on the page exceeds the maximum
     of its own line.
@@ -37,7 +37,7 @@ def lately(name: str, values: Sequence[float | None], text: Callable[[float], st
 
 
 def bars(name: str, found: Distribution, text: Callable[[float], str]) -> Markup:
-    """Return a bar for each range of a histogram, as high as its count."""
+    """Return a bar for each range of a histogram, with a height that shows its count."""
     uppers, counts = [float(upper) for upper in found.counts], list(found.counts.values())
     most = max(counts, default=0)
     wide = WIDTH / max(1, len(counts))

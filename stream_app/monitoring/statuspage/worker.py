@@ -24,7 +24,7 @@ _SAMPLES: Final = "From the first 50 series of each batch in the last ten minute
 
 
 class AboutWorker(NamedTuple):
-    """Facts about a worker that the page shows but no metric has."""
+    """Facts about a worker that the page shows but no metric holds."""
 
     application: str
     crashed: bool
@@ -202,7 +202,7 @@ def _budget(view: View, seen: WorkerSnapshot, detail: WorkerDetail) -> Iterator[
 def _parts(
     name: str, counts: Mapping[tuple[str, ...], int], text: Callable[[float], str], head: Callable[[str], str]
 ) -> Iterator[Row]:
-    """Yield a row for each count by name and scheme, with its share of the total."""
+    """Yield a row for each name and scheme, with the count and its share of the total."""
     total = sum(counts.values())
     for (whose, scheme), count in counts.items():
         counted = datum(f"{name}-{whose}-{scheme}", count, text(count))

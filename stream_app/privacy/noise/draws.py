@@ -8,7 +8,7 @@ The noise message contains every parameter of the mechanism and the policy versi
 series, step and the clamped value in a fixed width. It is hashed under the epoch's key. The same noise at another scale
 or on another value would reveal the value exactly. The coin message omits the value and the spend, so that nothing raw
 affects the choice of events to repeat, which is visible to anyone. The dissimilarity message (level w-event) is the
-noise message with the last released cells, from which the distance is computed, and with the comparison's budget
+noise message with the last released cells, from which the distance is computed, and with the budget of the comparison
 instead of the spend. No message contains an offset, batch position or clock, so a replay draws the same bits. Each kind
 of message has its own BLAKE2b personalization (``person``), so no two kinds share bits.
 """
@@ -102,7 +102,7 @@ def dissimilarity_stream(  # noqa: PLR0913, PLR0917 (all that the noise may depe
     cells: RawCells,
     released: ReleasedCells,
 ) -> BitStream:
-    """Return the bits of the noise added to the distance of one event from the last release."""
+    """Return the bits of the noise added to the distance between one event and the last release."""
     # PRIVACY: as for noise, the raw cells enter only a keyed hash. The same noise on another distance would show the
     # difference between the two distances, so the message contains everything that the distance is computed from.
     name = series.encode()

@@ -83,7 +83,7 @@ class KeyRing:
         return None if secret is None else _sealing(secret)
 
     def erased_before(self, epoch: int) -> "KeyRing | None":
-        """Return the ring without the keys of epochs before ``epoch``, or None if its own key was erased.
+        """Return the ring without the keys of epochs before ``epoch``, or None if that epoch's own key was erased.
 
         Guarantee: no key of an earlier epoch can be computed from the result, because keyed BLAKE2b is one-way.
         """
@@ -93,7 +93,7 @@ class KeyRing:
     def derived(self, digest: bytes) -> "KeyRing":
         """Return the ring derived from ``digest``; no two digests share a ring.
 
-        Guarantee: anyone who knows the rings derived from other digests knows nothing about this one, because keyed
+        Guarantee: anyone who knows the rings derived from other digests knows nothing about this ring, because keyed
         BLAKE2b is pseudo-random.
         """
         secret = blake2b(digest, key=self.secret, digest_size=SECRET_BYTES, person=b"landmark-derive").digest()
@@ -101,5 +101,5 @@ class KeyRing:
         return KeyRing(named.hexdigest(), self.first_epoch, secret, self.epoch_ms)
 
     def mixed(self, seed: bytes) -> bytes:
-        """Return a seed derived from that of a watermark or an intrusion; every ring derives a different seed."""
+        """Return a seed derived from the seed of a watermark or an intrusion; every ring derives a different one."""
         return blake2b(seed, key=self.secret, digest_size=SECRET_BYTES, person=b"landmark-seed").digest()

@@ -23,12 +23,12 @@ Rates = tuple[tuple[float, int], ...]
 DETAILED: Final = 2_000.0
 """Steps of the grid per scale of the widest draw.
 
-A finer grid is coarsened to about this number, which changes a variance by less than a part in 10^7.
+A finer grid is coarsened to about this number, which changes a variance by less than one part in 10^7.
 """
 NEGLIGIBLE: Final = 1e-14  # probability beyond half a period: below the rounding of the transform
 MOST_DRAWS: Final = 100_000
 MOST_WORK: Final = 2**23
-"""Limit on rates times steps of a period: larger products, as from a sampling rate, take too long to multiply."""
+"""Limit on rates times steps per period: larger products, as from a sampling rate, take too long to multiply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Law:
 
     @property
     def reach(self) -> int:
-        """The largest number of steps that has a probability."""
+        """The largest number of steps with a probability."""
         return len(self.probabilities) // 2
 
     @property
@@ -50,7 +50,7 @@ class Law:
         return float(np.abs(steps) @ self.probabilities) * self.step
 
     def half(self, confidence: float) -> int:
-        """Return the smallest number of cells on either side of 0 that holds a share ``confidence`` of all sums."""
+        """Return the smallest number of cells on either side of 0 that contain a share ``confidence`` of all sums."""
         middle, reach = self.probabilities[self.reach], self.reach
         within = np.concatenate(([middle], middle + 2 * np.cumsum(self.probabilities[reach + 1 :])))
         least = int(np.searchsorted(within, confidence - NEGLIGIBLE))
@@ -115,11 +115,11 @@ def law_of(rates: Rates) -> Law:
 
 
 def half_of_difference(one: Rates, one_factor: float, other: Rates, other_factor: float, confidence: float) -> float:
-    """Return the half width around 0 that holds a share ``confidence`` of the difference of two sums.
+    """Return the half width around 0 that contains a share ``confidence`` of the difference of two sums.
 
     The difference is ``one_factor * X - other_factor * Y``. X and Y are the sums of the draws, and both factors are
-    above 0. The function bisects the distance. For each distance, it sums over all X the probability of the Y for which
-    the difference lies within the distance.
+    above 0. The function bisects the half width. For each width tried, it sums, over all X, the probability of all Y
+    for which the difference lies within that width.
     """
     first, second = law_of(one), law_of(other)
     if one_factor * first.step < other_factor * second.step:  # sum over the one with fewer distinct values

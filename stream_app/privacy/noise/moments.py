@@ -16,9 +16,9 @@ from stream_app.privacy.values import NANO
 
 CONFIDENCE: Final = 0.95
 NORMAL: Final = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
-"""Standard errors on either side that hold `CONFIDENCE` of a normal distribution: 1.96."""
+"""The standard errors on either side that cover `CONFIDENCE` of a normal distribution: 1.96."""
 WIDEST: Final = 1 / sqrt(1 - CONFIDENCE)
-"""Standard errors on either side that hold `CONFIDENCE` of any distribution (Chebyshev): 4.47."""
+"""The standard errors on either side that cover `CONFIDENCE` of any distribution (Chebyshev): 4.47."""
 HEAVY: Final = 0.072
 """Additional standard errors for an excess kurtosis of 1.
 
@@ -31,9 +31,9 @@ _ALIKE: Final = 1e-6  # relative tolerance of a law's fourth cumulants
 ROUNDED: Final = 1e-6  # share of a grid step added to the last one, so that rounding of doubles does not exclude it
 FINE: Final = 0.1  # rate per lattice step below which the position lattice hardly shows
 NEGLIGIBLE: Final = 40.0
-"""Norm times rate above which a weight of planar noise is ignored; it is at most 5e-18 of the origin's weight."""
+"""Norm times rate above which a weight of planar noise, at most 5e-18 of the origin's weight, is ignored."""
 ANGLES: Final = 2_000
-"""Number of angles in the integral over a quarter circle: its smooth integrand needs far fewer for doubles."""
+"""Number of angles in the integral over a quarter circle; doubles need far fewer for the smooth integrand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class Noise:
     chances: tuple[float, float] | None = None
     """The probabilities of a random answer: that of the true category, and that of each other category.
 
-    The noise is then at most 1 divided by their difference. No cumulant shows its skew, which is like that of a
-    one-in-a-few chance.
+    The noise is then at most 1 divided by the difference of the two. No cumulant shows the noise's skew, which is like
+    that of a one-in-a-few chance.
     """
     rates: Rates = ()
     """The discrete Laplace draws, one cell per grid step, whose sum gives the exact law; empty for any other law."""
@@ -63,14 +63,14 @@ class Noise:
 
 
 def half_width(variance: float, fourth: float, grid: float = 0.0, coarsest: float = 0.0) -> float:
-    """Return a distance from 0 that holds about 95 of 100 sums of noise with these cumulants.
+    """Return a distance from 0 that contains about 95 of 100 sums of noise with these cumulants.
 
     The result is Cornish and Fisher's expansion (1938) to the fourth cumulant, with a coefficient that covers the
     omitted terms, and at most Chebyshev's bound. For n draws of Laplace noise of one scale it gives 1.96 + 0.216/n
     standard errors. Sums on a ``grid`` are whole steps, so the width is enlarged, if necessary, to include the first
-    step that, plus half a step, reaches the expansion's width (the continuity correction). It includes at least the
-    first step if one sum in twenty may differ from 0. If draws have different grids, or sums are added with factors,
-    half a step of the ``coarsest`` grid is added.
+    step that, plus half a step, reaches the expansion's width (the continuity correction). The width includes at least
+    the first step if one sum in twenty may differ from 0. If draws have different grids, or sums are added with
+    factors, half a step of the ``coarsest`` grid is added.
     """
     if variance == 0:
         return 0.0
@@ -100,7 +100,7 @@ def noise_of(sensitivity: int, spend_nano: int, intrusion_nano: int | None = Non
 def added(noises: Sequence[Noise]) -> Noise:
     """Return the sum of independent noises.
 
-    Its half width is exact if all are discrete Laplace on one grid.
+    The sum's half width is exact if all noises are discrete Laplace on one grid.
     """
     variance, fourth = sum(noise.variance for noise in noises), sum(noise.fourth for noise in noises)
     # Equal grids differ in their last digits after division and multiplication by numbers of units.

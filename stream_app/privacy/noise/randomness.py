@@ -33,9 +33,9 @@ def _fresh(key: bytes, person: bytes) -> blake2b:
 
 @lru_cache(maxsize=64)
 def _keyed(key: bytes, person: bytes) -> blake2b:
-    """Return a hash that has absorbed its key; it is cached, because that takes as long as absorbing a message.
+    """Return a hash that has absorbed its key; it is cached, because absorbing a key takes as long as a message.
 
-    The cache contains key and hash.
+    The cache contains the key and the hash.
     """
     return _fresh(key, person)
 
@@ -96,7 +96,7 @@ def happens_rational(stream: BitStream, numerator: int, denominator: int) -> boo
 
 
 def happens_quickly(word: Real, numerator: Whole, denominator: int) -> tuple[Flag, Flag]:
-    """Return what `happens_rational` gives for the first 64 bits (as a double), and whether these bits decide it."""
+    """Return what `happens_rational` gives for the first 64 bits (as a double), and whether these bits suffice."""
     # The total error of the doubles is below 2^-51; beyond that margin they decide as the integers would.
     difference = numerator / denominator - word * TOP_UNIT
     return difference > 0.0, abs(difference) > RATIONAL_MARGIN

@@ -49,7 +49,7 @@ def decide_units(
 
     Return None if no unit counts or the key of the step's epoch was erased; then nothing is released and no entry is
     written. Guarantee: histories that differ on landmark units and on any w consecutive units lose at most the budget
-    over all steps of a period, where the landmarks are those at its end (`guard`).
+    over all steps of a period, where the landmarks are those at the period's end (`guard`).
     """
     cells = tallied(policy, state.promise.landmarks, index, units)
     return None if cells is None else decide_step(keys, policy, state, series, index, cells)
@@ -58,7 +58,7 @@ def decide_units(
 def takes_over(policy: Policy, before: Policy) -> bool:
     """Return whether a version not marked weaker continues the open steps of the previous version.
 
-    It does if both versions interpret readings alike; any other version drops the open steps unread.
+    It does so if both versions interpret readings alike; any other version drops the open steps unread.
     """
     if policy.units is None or (policy.units, policy.step_ms) != (before.units, before.step_ms):
         return False

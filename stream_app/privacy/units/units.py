@@ -39,9 +39,9 @@ from stream_app.privacy.parameters import (
 MOST_OPEN_UNITS: Final = 65_536
 """The maximum number of units in all open steps of a series; each unit takes 16 bytes."""
 MOST_STEP_UNITS: Final = 10_000
-"""The maximum number of units in a step, limited because one record completes it."""
+"""The maximum number of units in a step; it is limited because one record completes a step."""
 OF_STATISTIC: Final = {"share": ("from", "to"), "histogram": ("edges",), "mean": ("by",), "sum": ("by",)}
-"""Members of `value` that belong only to a statistic of numbers."""
+"""The members of `value` that only numeric statistics have, by statistic."""
 NEEDED: Final = {"share": ("from", "to"), "histogram": ("edges",)}
 _OWN: Final = ("from", "to", "edges", "by")
 
