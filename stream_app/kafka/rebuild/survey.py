@@ -246,10 +246,7 @@ class Survey:
         ends: Ends,
         accepted: AcceptedLosses,
     ) -> UnansweredInputs:
-        """Return the input that is newer than the row and may lack a reject.
-
-        Raises if one is missing, unless that is accepted.
-        """
+        """Return input newer than the row that may lack a reject; raises if one is missing, unless accepted."""
         start = 0 if row is None else max(row.next_offset, row.rejects_lost + 1)
         found = await unanswered(self._site, partition, start, answered, ends, told.several)
         if found.lost_rejects and not accepted.lost_releases:
@@ -280,8 +277,7 @@ class Survey:
     ) -> Again | None:
         """Return the input whose missing outputs can be published again, or None.
 
-        None means that nothing is missing or that it is too late. Rows before that input are folded from a whole
-        ledger.
+        None means that nothing is missing or that it is too late. Earlier rows are folded from the whole ledger.
         """
         if lost is not None and lost.reason in _PUBLISHED_AGAIN:
             # This includes the input of the last reject if the row names a later one.
