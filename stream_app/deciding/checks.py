@@ -12,8 +12,8 @@ import numpy as np
 
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.filling import is_recalled
-from stream_app.deciding.members import misnamed
-from stream_app.deciding.rows import SeriesRow
+from stream_app.deciding.members import is_too_long, lacks_part
+from stream_app.deciding.rows import Lookup, SeriesRow
 from stream_app.formats.records import EventRecord, InputRecord, Observation, PolicyRecord, Watermark
 from stream_app.privacy.amounts import Flag, Flags, Ints
 from stream_app.privacy.collected.steps import UNREAD
@@ -49,8 +49,10 @@ class Check(NamedTuple):
     A form that is not defined is None.
     """
 
-    one: Callable[[Context, SeriesRow | None, EventRecord, InputRecord], Reason | None]
-    """Returns why a record is refused."""
+    reason: Reason
+    """Why a record is refused, by its series and by all views of it."""
+    one: Callable[[Context, SeriesRow | None, EventRecord, InputRecord], bool]
+    """Returns whether a record is refused."""
     many: Callable[[Context, Many], Flag] | None = None
     """Returns which observations are refused; if None, no observations are processed together."""
     counted: Callable[[Context, SeriesRow], bool] | None = None
@@ -63,21 +65,34 @@ class Check(NamedTuple):
     """
 
 
-def refusal(context: Context, row: SeriesRow | None, found: EventRecord, record: InputRecord) -> Reason | None:
-    """Return why a record is refused: the reason given by the first check that refuses it, or None if none does.
+def refusal(
+    context: Context, lookup: Lookup, row: SeriesRow | None, found: EventRecord, record: InputRecord
+) -> Reason | None:
+    """Return why a record is refused: the reason of the first check that refuses it, or None if none does.
 
-    A check whose ``recalled`` is False does not refuse records of open steps.
+    ``row`` is its series' row, and ``lookup`` finds those of the series' views. A check whose ``recalled`` is False
+    does not refuse records of open steps.
     """
     for check in CHECKS:
-        reason = check.one(context, row, found, record)
-        if reason is not None and (check.recalled is not False or row is None or not _belongs(row, found)):
-            return reason
+        if check.one(context, row, found, record) and (
+            check.recalled is not False or row is None or not _belongs(context, lookup, row, found)
+        ):
+            return check.reason
     return None
 
 
-def _belongs(row: SeriesRow, found: EventRecord) -> bool:
-    """Return whether a record belongs to an open step, even if the configuration has changed."""
-    return _is_open(row, found.timestamp_ms) if isinstance(found, Observation) else is_recalled(row, found)
+def _belongs(context: Context, lookup: Lookup, row: SeriesRow, found: EventRecord) -> bool:
+    """Return whether a record belongs to an open step of its series or, if it is a reading, of one of its views.
+
+    A restart accepts every record of such a step (`recall`), even if the configuration has changed. A view's steps in
+    memory are as long as those of its base, so the base could also have reached the step.
+    """
+    if not isinstance(found, Observation):
+        return is_recalled(row, found)
+    views = (lookup(row.id_of(name, context.limits.member_separator)) for name in row.views.begun)
+    return _is_open(row, found.timestamp_ms) or any(
+        view is not None and is_read(view, found.timestamp_ms) for view in views
+    )
 
 
 def accepted(context: Context, many: Many) -> Flags:
@@ -105,22 +120,29 @@ def was_refused(context: Context, row: SeriesRow, found: EventRecord, record: In
     return any(check.recalled is not False and check.one(context, row, found, record) for check in CHECKS)
 
 
-def _misnamed(context: Context, series: str) -> Reason | None:
-    """Return why a series' name does not name a person as required, or None if it does."""
-    separator = context.limits.member_separator
-    return None if separator is None else misnamed(series, separator)
+def _of_name(reason: Reason, is_wrong: Callable[[str, str], bool]) -> Check:
+    """Return the check that a series' name, given a separator, names a person as required."""
+
+    def one(context: Context, series: str) -> bool:
+        separator = context.limits.member_separator
+        return separator is not None and is_wrong(series, separator)
+
+    def many(context: Context, many: Many) -> Flag:
+        separator = context.limits.member_separator
+        return False if separator is None else np.array([is_wrong(each, separator) for each in many.series], np.bool_)
+
+    return Check(
+        reason,
+        lambda context, _row, found, _record: one(context, found.series),
+        many,
+        counted=lambda context, row: one(context, row.series),
+        recalled=False,
+    )
 
 
-def _misnamed_many(context: Context, many: Many) -> Flag:
-    if context.limits.member_separator is None:
-        return False
-    return np.array([_misnamed(context, series) is not None for series in many.series], np.bool_)
-
-
-def _for_base(context: Context, row: SeriesRow | None, found: EventRecord, _record: InputRecord) -> Reason | None:
+def _for_base(context: Context, row: SeriesRow | None, found: EventRecord, _record: InputRecord) -> bool:
     """Refuse any record sent to a view except a policy; only the view's base accepts the others."""
-    sent = not isinstance(found, PolicyRecord) and context.is_view(row, found.series)
-    return "malformed" if sent else None
+    return not isinstance(found, PolicyRecord) and context.is_view(row, found.series)
 
 
 def _in_views_many(context: Context, many: Many) -> Flag:
@@ -131,30 +153,26 @@ def _in_views_many(context: Context, many: Many) -> Flag:
     return np.array([known[name] for name in many.series], np.bool_)
 
 
-def _misplaced(context: Context, row: SeriesRow | None, found: EventRecord, record: InputRecord) -> Reason | None:
-    """Return why a record must not be on this partition; a series with a row has already been routed."""
+def _misplaced(context: Context, row: SeriesRow | None, found: EventRecord, record: InputRecord) -> bool:
+    """Refuse a record on a wrong partition; a series with a row has already been routed."""
     if context.partition_of is None:
-        return None
+        return False
     key = context.key_of(found.series) if row is None or context.limits.member_separator is not None else row.key
-    if record.key != key or (row is None and context.partition_of(key) != record.partition):
-        return "misrouted"
-    return None
+    return record.key != key or (row is None and context.partition_of(key) != record.partition)
 
 
-def _seedless(context: Context, row: SeriesRow | None, found: EventRecord, _record: InputRecord) -> Reason | None:
+def _seedless(context: Context, row: SeriesRow | None, found: EventRecord, _record: InputRecord) -> bool:
     """Refuse a watermark without a seed if its series collects data or no policy applies."""
     if not isinstance(found, Watermark) or found.seed is not None:
-        return None
+        return False
     default = context.default_for(found.series) if row is None else None
     policy = row.policy if row is not None else None if default is None else default.policy
-    return "malformed" if policy is None or policy.collect is not None else None
+    return policy is None or policy.collect is not None
 
 
-def _early(context: Context, _row: SeriesRow | None, found: EventRecord, record: InputRecord) -> Reason | None:
+def _early(context: Context, _row: SeriesRow | None, found: EventRecord, record: InputRecord) -> bool:
     """Refuse an event that lies too far ahead of the broker's clock."""
-    if not isinstance(found, _TIMED) or not context.limits.ahead(found.timestamp_ms, record.timestamp_ms):
-        return None
-    return "future"
+    return isinstance(found, _TIMED) and bool(context.limits.ahead(found.timestamp_ms, record.timestamp_ms))
 
 
 def _is_open(row: SeriesRow, timestamp_ms: int) -> bool:
@@ -177,18 +195,20 @@ def _asked(_context: Context, _many: Many | SeriesRow) -> bool:
 
 
 CHECKS: Final = (
+    _of_name("malformed", lacks_part),
+    _of_name("too-large", is_too_long),
+    # Series whose rows mention views are never in columns.
+    Check("malformed", _for_base, _in_views_many, lambda context, row: context.is_view(row, row.series), recalled=True),
+    Check("malformed", _seedless, _asked, _asked, recalled=True),  # only for watermarks
+    # `formats.columns.observations` and `columns.counting` only accept records that have the right keys.
+    Check("misrouted", _misplaced, _asked, _asked, recalled=True),
+    # Never refuses a contribution.
     Check(
-        lambda context, _row, found, _record: _misnamed(context, found.series),
-        _misnamed_many,
-        counted=lambda context, row: _misnamed(context, row.series) is not None,
+        "future",
+        _early,
+        lambda context, many: context.limits.ahead(many.times_ms, many.appended_ms),
+        _asked,
         recalled=False,
     ),
-    # Series whose rows mention views are never in columns.
-    Check(_for_base, _in_views_many, lambda context, row: context.is_view(row, row.series), recalled=True),
-    Check(_seedless, _asked, _asked, recalled=True),  # only for watermarks
-    # `formats.columns.observations` and `columns.counting` only accept records that have the right keys.
-    Check(_misplaced, _asked, _asked, recalled=True),
-    # Never refuses a contribution.
-    Check(_early, lambda context, many: context.limits.ahead(many.times_ms, many.appended_ms), _asked, recalled=False),
 )
 """All checks, in order."""

@@ -5,19 +5,18 @@ Checks run in this order: envelope and routing, time, state, value. A rejected r
 
 from typing import Final
 
-from stream_app.deciding.checks import is_read, refusal, was_refused
+from stream_app.deciding.checks import refusal, was_refused
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
 from stream_app.deciding.filling import recalled
 from stream_app.deciding.members import FindMember, MemberChange, capped, no_member
 from stream_app.deciding.outcome import Outcome, RejectedRecord, rejected
-from stream_app.deciding.rows import Lookup, SeriesRow
+from stream_app.deciding.rows import Lookup
 from stream_app.deciding.views.handing import Handing
 from stream_app.deciding.views.single import applied
 from stream_app.formats import wire
 from stream_app.formats.records import (
     Contribution,
-    EventRecord,
     InputRecord,
     Intrusion,
     MalformedRecord,
@@ -56,9 +55,7 @@ def decide(
     if isinstance(found, MemberRecord):
         return _cap(context, find_member, found, record)
     row = lookup(found.series)
-    refused = refusal(context, row, found, record)
-    if refused == "future" and row is not None and _is_read_by_view(context, lookup, row, found):
-        refused = None
+    refused = refusal(context, lookup, row, found, record)
     outcome: Outcome | Rejection
     if refused:
         outcome = Rejection(refused)
@@ -70,18 +67,6 @@ def decide(
         timestamp_ms = found.timestamp_ms if isinstance(found, _DATED) else None
         return rejected(found.series, timestamp_ms, outcome.reason, record)
     return outcome
-
-
-def _is_read_by_view(context: Context, lookup: Lookup, row: SeriesRow, found: EventRecord) -> bool:
-    """Return whether a reading belongs to a step that a view of the series has open in memory.
-
-    A restart accepts every reading of such a step (`recall`) without checking any clock. Steps in memory are as long as
-    those of the base, so the base could also have reached the step.
-    """
-    if not isinstance(found, Observation):
-        return False
-    views = (lookup(row.id_of(name, context.limits.member_separator)) for name in row.views.begun)
-    return any(view is not None and is_read(view, found.timestamp_ms) for view in views)
 
 
 def recall(context: Context, lookup: Lookup, collection: Collection, record: InputRecord) -> None:

@@ -86,12 +86,14 @@ def member_of(series: str, separator: str | None) -> str:
     return series if separator is None else series.partition(separator)[0]
 
 
-def misnamed(series: str, separator: str) -> Reason | None:
-    """Return why an id cannot be the id of a person's series, or None if it can."""
-    if series.startswith(separator) or series.endswith(separator):
-        return "malformed"
-    too_long = separator not in series and len(series.encode()) >= wire.LARGEST_SERIES_BYTES
-    return "too-large" if too_long else None  # the person's chain is a byte longer
+def lacks_part(series: str, separator: str) -> bool:
+    """Return whether a series' id lacks the person before its separator, or the name after it."""
+    return series.startswith(separator) or series.endswith(separator)
+
+
+def is_too_long(series: str, separator: str) -> bool:
+    """Return whether an id is too long for the name of a person's chain, which is a byte longer."""
+    return separator not in series and len(series.encode()) >= wire.LARGEST_SERIES_BYTES
 
 
 def claimed(

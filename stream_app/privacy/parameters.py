@@ -4,12 +4,13 @@ Unknown members are errors: a misspelt `spare` must not silently reduce protecti
 between members when it creates the policy.
 """
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, StrictBool, StrictInt, field_validator
+from pydantic import Field, StrictBool, StrictInt, ValidationError, field_validator
 
-from stream_app.plain import MEMBERS_BY
+from stream_app.plain import MEMBERS_BY, fault, member_of
 from stream_app.privacy.kinds.form import Form, RangeForm, Text
 from stream_app.privacy.kinds.kind_form import ValueForm
 from stream_app.privacy.kinds.location import BoundsForm
@@ -33,6 +34,17 @@ MOST_BOUNDS = 1000
 
 Timestamp = Annotated[StrictInt, Field(ge=0, le=LAST_TIMESTAMP_MS)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+
+LANDMARKS = ("protection", "landmarks")
+NO_LANDMARK = (
+    "is neither milliseconds since 1970 (a whole number of at least 0) nor an interval [start, end] of two such numbers"
+)
+EITHER = {
+    "invalid": 'is neither "reject" nor a value of this kind',
+    "categories": "is neither a string of 1 to 200 characters nor true or false",
+}
+"""Messages for members of `value` with several forms, where each form would report its own error."""
+BEYOND = "is after the year 9999: times are milliseconds since 1970; divide microseconds by 1,000"
 
 
 class ProtectionForm(Form):
@@ -207,3 +219,25 @@ def _named(member: str, name: str) -> type[Form] | None:
         }:
             return form  # type: ignore[no-any-return]
     return None
+
+
+def form_faults(error: ValidationError) -> Iterator[tuple[str, str]]:
+    """Yield each member that does not fit the form, once, with the reason."""
+    found: dict[str, str] = {}
+    for each in error.errors(include_url=False):
+        location = each["loc"]
+        if location[:2] == LANDMARKS and len(location) > len(LANDMARKS):
+            # PRIVACY: name a landmark by its position alone, because under dummy landmarks the timestamps are secret.
+            member = ".".join(map(str, location[:3]))
+            message = BEYOND if each["type"] == "less_than_equal" else NO_LANDMARK
+            if message == BEYOND or member not in found:
+                found[member] = message
+        elif told := next((told for place, told in EITHER.items() if location[2:3] == (place,)), ""):
+            member = member_of(location[: 3 if location[2] == "invalid" else 4])
+            found[member] = fault(each, members_at) if len(location) == len(LANDMARKS) + 1 else told
+        else:
+            member = member_of(location) or "policy"
+            if each["type"] in {"union_tag_invalid", "union_tag_not_found"}:
+                member = f"{member}.{MEMBERS_BY[member]}"
+            found[member] = fault(each, members_at)
+    yield from found.items()

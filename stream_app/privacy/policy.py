@@ -10,7 +10,6 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from stream_app.plain import MEMBERS_BY, fault, member_of
 from stream_app.privacy.collected.collect import Collect, collect_faults, collect_of, collected_kind
 from stream_app.privacy.collected.within import Within, within_faults, within_of
 from stream_app.privacy.dummies.request import Dummies, drawn, dummies_of, undrawn
@@ -19,7 +18,7 @@ from stream_app.privacy.kinds import Kind
 from stream_app.privacy.kinds.form import KindFault
 from stream_app.privacy.kinds.kind_form import kind_of, substitute_fault, takes_filter
 from stream_app.privacy.landmarks import NO_LANDMARKS, Grid, LandmarkSet
-from stream_app.privacy.parameters import ParametersForm, members_at
+from stream_app.privacy.parameters import ParametersForm, form_faults
 from stream_app.privacy.protection import (
     LandmarkLevel,
     Protection,
@@ -32,17 +31,6 @@ from stream_app.privacy.rule import CARRIED, LARGEST_BUDGET_NANO, Rule, rule_for
 from stream_app.privacy.scheme import Adaptive, Scheme, sampling_of, scheme_faults, scheme_of
 from stream_app.privacy.units.units import Units, unit_faults, unit_kind, units_of
 from stream_app.privacy.values import nano
-
-LANDMARKS = ("protection", "landmarks")
-NO_LANDMARK = (
-    "is neither milliseconds since 1970 (a whole number of at least 0) nor an interval [start, end] of two such numbers"
-)
-EITHER = {
-    "invalid": 'is neither "reject" nor a value of this kind',
-    "categories": "is neither a string of 1 to 200 characters nor true or false",
-}
-"""Messages for members of `value` with several forms, where each form would report its own error."""
-BEYOND = "is after the year 9999: times are milliseconds since 1970; divide microseconds by 1,000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +188,7 @@ def _compiled(parameters: Mapping[str, object], version: int, *, stored: bool) -
     try:
         form = ParametersForm.model_validate(parameters)
     except ValidationError as error:
-        raise PolicyError(_faults(error)) from None
+        raise PolicyError(tuple([Fault(*fault) for fault in form_faults(error)])) from None
     kind: Kind | KindFault = kind_of(form.value)
     faults = [Fault(*fault) for fault in _member_faults(form, kind, stored=stored)]
     if form.collect is not None and not isinstance(kind, KindFault):
@@ -217,7 +205,8 @@ def _compiled(parameters: Mapping[str, object], version: int, *, stored: bool) -
     if faults or isinstance(kind, KindFault) or isinstance(dummies, tuple):
         raise PolicyError(tuple(faults))
     units, kind = units_of(form.protection), unit_kind(kind, form)
-    divided = (str(form.protection.step), *(units.identity if units else ()))
+    if form.filter == "level" and not takes_filter(kind):
+        raise PolicyError((Fault("filter", "level does not apply to values that are published as measured; use none"),))
     protection = protection_of(form, epsilon_nano, kind)
     if dummies is not None and isinstance(protection, LandmarkLevel):
         protection = replace(protection, landmarks=NO_LANDMARKS, fixed=True)
@@ -232,7 +221,9 @@ def _compiled(parameters: Mapping[str, object], version: int, *, stored: bool) -
         correlation=form.correlation,
         collect=collect_of(form.collect, kind),
         parameters=undrawn(parameters),
-        identity=_identity((str(version), *divided, *kind.identity)),
+        identity=_identity(
+            (str(version), str(form.protection.step), *(units.identity if units else ()), *kind.identity)
+        ),
         dummies=dummies,
         renew=form.renew or (),
         lifetime_nano=lifetime_nano,
@@ -262,28 +253,6 @@ def _identity(parts: tuple[str, ...]) -> bytes:
         encoded = part.encode()
         digest.update(len(encoded).to_bytes(4, "big") + encoded)
     return digest.digest()
-
-
-def _faults(error: ValidationError) -> tuple[Fault, ...]:
-    found: dict[str, Fault] = {}
-    for each in error.errors(include_url=False):
-        location = each["loc"]
-        if location[:2] == LANDMARKS and len(location) > len(LANDMARKS):
-            # PRIVACY: name a landmark by its position alone, because under dummy landmarks the timestamps are secret.
-            member = ".".join(map(str, location[:3]))
-            message = BEYOND if each["type"] == "less_than_equal" else NO_LANDMARK
-            if member not in found or message == BEYOND:
-                found[member] = Fault(member, message)
-            continue
-        if told := next((told for place, told in EITHER.items() if location[2:3] == (place,)), ""):
-            member = member_of(location[: 3 if location[2] == "invalid" else 4])
-            found[member] = Fault(member, fault(each, members_at) if len(location) == len(LANDMARKS) + 1 else told)
-            continue
-        member = member_of(location) or "policy"
-        if each["type"] in {"union_tag_invalid", "union_tag_not_found"}:
-            member = f"{member}.{MEMBERS_BY[member]}"
-        found[member] = Fault(member, fault(each, members_at))
-    return tuple(found.values())
 
 
 def _renewal_faults(form: ParametersForm) -> Iterator[tuple[str, str]]:

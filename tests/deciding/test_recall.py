@@ -212,8 +212,7 @@ def test_what_a_check_refused_is_recalled_as_nothing(
 ) -> None:
     """A check whose answer may have changed since refuses nothing that belongs to an open step: memory is the same."""
     check = checks.Check(
-        lambda _context, _row, found, _record: "malformed" if isinstance(found, Contribution) else None,
-        recalled=recalled,
+        "malformed", lambda _context, _row, found, _record: isinstance(found, Contribution), recalled=recalled
     )
     monkeypatch.setattr(checks, "CHECKS", (*checks.CHECKS, check))
     worker = Worker()

@@ -165,8 +165,7 @@ def _narrower(ruling: Terms, terms: Terms) -> list[str]:
         shrunk = any(sign * (new["bounds"][side] - old["bounds"][side]) > 0 for side, sign in _SIDES)
         if shrunk or terms.scale_nano < ruling.scale_nano:
             found.append("the radius or the bounds shrink")
-    hidden = _substitutes(old) and not _substitutes(new)
-    if hidden and (new["kind"] in ("category", "vector") or (new["kind"] == "number" and _is_whole(new))):
+    if _substitutes(old) and not _substitutes(new) and _are_all_neighbours(new):
         found.append("invalid values are revealed")
     if ruling.neighbours != terms.neighbours:
         found.append("collected data are protected differently")
@@ -188,6 +187,19 @@ def _dropped(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     hidden = name == "categories" and _substitutes(new)
     gone = [] if hidden else [each for each in old.get(name, ()) if each not in known]
     return [f"{name} become invalid, and this is visible, starting with {gone[0]!r}"] if gone else []
+
+
+def _are_all_neighbours(value: Mapping[str, Any]) -> bool:
+    """Return whether any two values are neighbours, so that a substitute hides invalid ones."""
+    match value["kind"]:
+        case "category" | "vector":
+            return True
+        case "number":
+            return _is_whole(value)
+        case "counts" | "location" | "choice":
+            return False
+        case other:
+            raise AssertionError(f"kind {other} says nothing about its neighbours here")
 
 
 def _is_whole(value: Mapping[str, Any]) -> bool:

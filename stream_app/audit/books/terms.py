@@ -203,7 +203,7 @@ def _falls(adaptive: Mapping[str, Any]) -> bool:
 
 
 def _scale(parameters: Mapping[str, Any]) -> Fraction:
-    """Return the noise scale at epsilon 1: D*res for numbers, the radius, the sensitivity, or 1 for categories."""
+    """Return the noise scale at epsilon 1: D*res for numbers, the radius, the sensitivity, or else 1."""
     value = parameters["value"]
     if parameters["protection"].get("unit") is not None:
         return _of_units(value) * (parameters["protection"].get("window") or 1)
@@ -214,8 +214,10 @@ def _scale(parameters: Mapping[str, Any]) -> Fraction:
             return Fraction(sensitivity_of(parameters))
         case "location":
             return decimal_of(value["radius"])
-        case _:
+        case "category" | "choice" | "vector":
             return Fraction(1)
+        case other:
+            raise AssertionError(f"kind {other} has no noise scale here")
 
 
 def _of_units(value: Mapping[str, Any]) -> Fraction:

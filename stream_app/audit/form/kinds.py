@@ -131,8 +131,10 @@ def value_fault(value: Members) -> str:
             fault = fault_in("value.bounds", value["bounds"], BOUNDS) or box_fault(value)
         case "vector":
             fault = _parts(value["parts"])
-        case _:
+        case "counts" | "category" | "choice":
             pass
+        case _:
+            raise AssertionError(f"kind {kind} has no rules for its members here")
     return fault or ("" if _is_substitute(value) else f'value.invalid is neither "reject" nor a {kind} of this policy')
 
 
@@ -174,6 +176,10 @@ def is_value(found: object, value: Members) -> bool:
             return (
                 isinstance(found, dict) and found.keys() <= set(value["keys"]) and all(map(count.fits, found.values()))
             )
-        case _:
+        case "choice":
+            return isinstance(found, str) and found in value["items"]
+        case "location":
             position = {"latitude", "longitude"}
             return isinstance(found, dict) and found.keys() == position and all(map(DOUBLE.fits, found.values()))
+        case other:
+            raise AssertionError(f"kind {other} has no values here")

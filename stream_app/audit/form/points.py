@@ -281,8 +281,10 @@ def points_of(value: Mapping[str, Any], *, filtered: bool, statistic: str = "", 
                     Line(east, ceil(bounds["west"] * east), floor(bounds["east"] * east), _DECIMALS),
                 )
             )
-        case _:
+        case "category":
             space = Categories(tuple(value["categories"]))
+        case other:
+            raise AssertionError(f"kind {other} has no points here")
     return Points(space, clamped, filtered)
 
 

@@ -5,10 +5,11 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, final
 
+from stream_app.deciding.checks import CHECKS
 from stream_app.deciding.context import Context
 from stream_app.deciding.rows import SeriesRow
 
-WHOLE: Final = frozenset({"malformed", "misrouted", "future", "closed", "no-policy"})
+WHOLE: Final = frozenset({"closed", "no-policy", *(check.reason for check in CHECKS)})
 """Reasons why a base refuses a record before any view receives it, so that all views refuse it too."""
 NONE: Final[Mapping[str, Sequence[str]]] = MappingProxyType({})
 UNBEGUN: Final = frozenset({"member-cap", "budget-cap", "invalid-policy"})

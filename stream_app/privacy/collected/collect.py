@@ -201,7 +201,7 @@ def _value_faults(form: ParametersForm, collect: CollectForm, kind: Kind | None)
             yield from _statistic_faults(form, collect, kind)
         case ChoiceForm():
             names = value.items
-            yield from _choice_faults(form, collect)
+            yield from _choice_faults(collect)
         case CountsForm():
             names, implied = value.keys, SENSITIVITY[collect.neighbours]
             if "sensitivity" in value.model_fields_set and value.sensitivity != implied:
@@ -222,9 +222,7 @@ def _value_faults(form: ParametersForm, collect: CollectForm, kind: Kind | None)
         yield "value.invalid", 'items cannot be substituted; use "reject"'
 
 
-def _choice_faults(form: ParametersForm, collect: CollectForm) -> Iterator[tuple[str, str]]:
-    if form.filter == "level":
-        yield "filter", "a choice is published as it is drawn; use none"
+def _choice_faults(collect: CollectForm) -> Iterator[tuple[str, str]]:
     if collect.intrusion_nano is not None:
         yield (
             "collect.intrusion_nano",
@@ -233,8 +231,6 @@ def _choice_faults(form: ParametersForm, collect: CollectForm) -> Iterator[tuple
 
 
 def _statistic_faults(form: ParametersForm, collect: CollectForm, kind: Kind | None) -> Iterator[tuple[str, str]]:
-    if form.filter == "level":
-        yield "filter", f"a {collect.statistic} over contributors is published as measured; use none"
     if collect.statistic == "mean" and collect.neighbours == "add-remove" and isinstance(form.scheme, SamplingForm):
         message = (
             f"{form.scheme.name} compares measurements, but the measurement of this mean is a sum and a number of "

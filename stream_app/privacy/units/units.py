@@ -201,9 +201,6 @@ def _others(form: ParametersForm) -> Iterator[tuple[str, str]]:
     by = isinstance(value, NumberForm) and value.by is not None
     if isinstance(scheme, AdaptiveForm) and by:
         yield "scheme.name", "adaptive compares two measurements, whose bins differ by local time; use uniform"
-    filtered = isinstance(value, NumberForm) and value.statistic == "mean" and not by
-    if form.filter == "level" and not filtered:
-        yield "filter", "level follows only the mean of all units of a step; use none"
 
 
 def _number_faults(value: NumberForm, kind: Kind | None) -> Iterator[tuple[str, str]]:

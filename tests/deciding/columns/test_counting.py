@@ -135,7 +135,7 @@ def test_a_check_that_says_nothing_of_contributions_has_each_decided(monkeypatch
     way = Way(together=True, fewest=3, cached=100)
     first, *sent = (json.dumps(one).encode() for one in (collected(), watermark(0), contribution(1, "ada", "walk")))
     way.decide(context, [InputRecord("events", 0, nth, 0, None, value) for nth, value in enumerate((first, sent[0]))])
-    monkeypatch.setattr(checks, "CHECKS", (*checks.CHECKS, checks.Check(lambda *_: None)))
+    monkeypatch.setattr(checks, "CHECKS", (*checks.CHECKS, checks.Check("malformed", lambda *_: False)))
     counting = Counting(context, way.reader.find, way.collection)
     assert list(counting.others([None], wire.parsed_all(sent[1:]))) == [0]
     monkeypatch.undo()

@@ -1,5 +1,6 @@
 """Hostile logs in batches, with groups of one and with none: the same bytes in the same order, rows and counts."""
 
+import json
 import re
 from collections.abc import Iterator
 from itertools import islice
@@ -13,6 +14,22 @@ from tests.hostile import hostile
 from tests.run import ADAPTIVE, COUNTS, KEYS, LOCATION, default
 
 HOMES = 30
+NAMES = (
+    "{}",
+    "{} ",
+    " {}",
+    "{}\t",
+    "{}\n",
+    "{}\u00a0",
+    "{}/",
+    "{}é",
+    "{}e\u0301",
+    "{}𝒳",
+    "{}%",
+    "{}\x00",
+    "{}" + "n" * 150,
+)
+"""Forms of a home's name; only the last one is long enough to be measured in bytes."""
 LARGEST_BATCH = 60
 
 
@@ -21,7 +38,7 @@ def test_hostile_records_come_to_the_same_in_groups_of_one_and_alone(hostile_rec
     context = Context(
         KEYS,
         (
-            default("home-*", filter="level"),
+            default("*home-*", filter="level"),
             default("bus-*", value=LOCATION),
             default("cell-*", value=COUNTS, scheme=ADAPTIVE),
         ),
@@ -46,6 +63,8 @@ def _records(of: np.random.Generator, number: int) -> Iterator[InputRecord]:
     There are others every thousand records: absurd ones close a home, or carry it too far ahead.
     """
     for nth, (value, _) in enumerate(hostile(of, number)):
-        home = b'"home-%d-%d"' % (nth // 1000, of.integers(0, HOMES))
+        which = int(of.integers(0, HOMES))
+        name = NAMES[which % len(NAMES)].format(f"home-{nth // 1000}-{which}")
+        home = json.dumps(name).encode().replace(b"\\", b"\\\\")  # as `re.sub` reads it
         sent = None if value is None else re.sub(b'"(home-1|home-2|stray)"', home, value)
         yield InputRecord("events", 0, nth, nth * 1000, None, sent)

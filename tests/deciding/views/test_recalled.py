@@ -4,11 +4,13 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+from stream_app.deciding import checks
 from stream_app.deciding.context import Context
-from stream_app.formats.records import InputRecord
+from stream_app.formats.records import EventRecord, InputRecord, Observation
 from tests.deciding.test_recall import Worker, live_through_crashes
 from tests.deciding.views.logs import BASE, LIMITS, base, context, refused, run_of
 from tests.readings import read_of
@@ -78,3 +80,23 @@ def test_what_is_refused_as_future_is_read_by_no_view() -> None:
     assert worker.collection == lived
     run = run_of(*(record for _, record in log), of=of())
     assert refused(run) == [(BASE, "duplicate", 1), (BASE, "future", 2)]
+
+
+@pytest.mark.parametrize("recalled", [True, False])
+def test_a_check_that_no_recall_repeats_refuses_nothing_that_a_view_reads(
+    monkeypatch: pytest.MonkeyPatch,
+    recalled: bool,  # noqa: FBT001 (a parameter)
+) -> None:
+    """A reading of a view's open step is accepted whatever such a check says, so memory after a restart is the same."""
+
+    def is_early(_context: object, _row: object, found: EventRecord, _record: object) -> bool:
+        return isinstance(found, Observation) and found.timestamp_ms == 2
+
+    monkeypatch.setattr(checks, "CHECKS", (*checks.CHECKS, checks.Check("early", is_early, recalled=recalled)))
+    log: list[Timed] = [(0, reading(3, 1, BASE)), (0, reading(2, 2, BASE))]
+    worker = Worker(of())
+    worker.batch(inputs(log))
+    lived = worker.collection
+    assert len(read_of(lived, f"{BASE}/sum")[0].times) == 2 - recalled
+    worker.restart(inputs(log))
+    assert worker.collection == lived
