@@ -1,12 +1,8 @@
 """Value kinds: what a value may be, how it maps to a grid, and the mechanism that perturbs it.
 
-A kind offers ``quantise`` (raw value to cells, None when invalid), ``perturb`` (cells to measurement), ``scale`` (of
-the noise, for the release), ``still`` (did the noise scale exceed the change?), ``nearest`` and ``clamp`` (estimates),
-``publish`` and ``read`` (cells to and from the value in a release) and ``identity`` (every parameter, for the noise).
-It also describes its noise: ``expected_error`` in the unit ``error_unit``, ``noises`` (their law by part) and
-``largest_change`` (the distance of neighbours). ``item``, the kind of the single readings or contributions that make up
-a value, also offers ``error`` (of a release), ``guess`` and ``best_constant`` (baselines, which publish nothing).
-`AnyKind` has what a kind may leave out.
+A kind maps a raw value to cells (`quantise`), perturbs cells (`perturb`), and maps cells to and from a release
+(`publish`, `read`). `AnyKind` declares what every kind answers; `ItemKind` declares what the kind of a single reading
+or contribution answers, which is the ``item`` of a statistic.
 """
 
 from typing import TypeAlias

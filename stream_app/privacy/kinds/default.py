@@ -1,4 +1,4 @@
-"""What a kind does unless it says otherwise, and how one part of a value may move."""
+"""What every kind must answer, what it answers unless it says otherwise, and how one part of a value may move."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,9 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stream_app.privacy.values import ReleasedCells
+from stream_app.privacy.noise.moments import Noise
+from stream_app.privacy.noise.randomness import BitStream
+from stream_app.privacy.values import Raw, RawCells, ReleasedCells
 
 Published: TypeAlias = float | int | bool | str | dict[str, float] | dict[str, int] | list[int]
 """The form of a value in a release."""
@@ -42,7 +44,7 @@ class Model(NamedTuple):
 
 
 class AnyKind:
-    """Base of all kinds."""
+    """Base of all kinds; mypy names the abstract members that a kind lacks."""
 
     __slots__ = ()
     excess: ClassVar[str] = ""
@@ -64,16 +66,53 @@ class AnyKind:
         return None
 
     @abstractmethod
-    def scale(self, spend_nano: int) -> float | dict[str, float]:
+    def quantise(self, raw: Raw, /) -> RawCells | None:
+        """Return the cells of a raw value; if it is invalid, return the substitute or None."""
+
+    @abstractmethod
+    def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int, /) -> ReleasedCells:
+        """Return the noisy value of raw cells; the loss between neighbours is at most ``spend_nano``."""
+
+    @abstractmethod
+    def scale(self, spend_nano: int, /) -> float | dict[str, float]:
         """Return the noise scale for a spend, in the unit of the value."""
 
     @abstractmethod
-    def publish(self, cells: ReleasedCells) -> Published:
-        """Return the value of released cells in a release."""
+    def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int, /) -> bool:
+        """Return whether the noise scale exceeds the distance between two noisy values."""
 
     @abstractmethod
-    def read(self, published: object, count: object = None) -> ReleasedCells:
+    def clamp(self, cells: ReleasedCells, /) -> ReleasedCells:
+        """Return the estimate for a noisy value, without a filter."""
+
+    @abstractmethod
+    def publish(self, cells: ReleasedCells, /) -> Published:
+        """Return the form of released cells in a release."""
+
+    @abstractmethod
+    def read(self, published: object, count: object = None, /) -> ReleasedCells:
         """Return the cells of a release's measurement, whose public count is ``count``."""
+
+    @abstractmethod
+    def noises(
+        self, spend_nano: int, count: Count = None, intrusion_nano: int | None = None, looks: int = 0, /
+    ) -> dict[str, Noise]:
+        """Return the law of the noise by part; "" if there is a single part."""
+
+    @property
+    @abstractmethod
+    def identity(self) -> tuple[str, ...]:
+        """Return every parameter of the mechanism, which the noise of a step depends on."""
+
+    @property
+    @abstractmethod
+    def largest_change(self) -> object:
+        """Return the largest distance between neighbours, by part if there are several; None for categories."""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """Return the number of cells of a value."""
 
     def count(self, _cells: ReleasedCells) -> Count:
         """Return the count that a release of these cells contains: none."""
@@ -132,6 +171,37 @@ class ItemKind(AnyKind):
     def item(self) -> Self:
         """Return the kind itself: a statistic's ``item`` is the kind of what it covers."""
         return self
+
+    @property
+    @abstractmethod
+    def takes_substitute(self) -> bool:
+        """Return whether any two values are neighbours, so that a substitute can hide an invalid one."""
+
+    @property
+    @abstractmethod
+    def extremes(self) -> tuple[Any, Any]:
+        """Return two raw neighbours that are as far apart as the guarantee covers."""
+
+    @property
+    @abstractmethod
+    def guess(self) -> Any:
+        """Return the value to assume for suppressed steps, from the policy alone."""
+
+    @abstractmethod
+    def best_constant(self, raws: Sequence[Any], /) -> Any:
+        """Return the constant with the smallest mean error over ``raws``, known only in hindsight."""
+
+    @abstractmethod
+    def error(self, raw: Any, published: Any, /) -> float:
+        """Return the error of a release, in the unit `error_unit`."""
+
+    @abstractmethod
+    def expected_error(self, spend_nano: int, intrusion_nano: int | None = None, /) -> float:
+        """Return the mean absolute error of a noisy value in the unit `error_unit`."""
+
+    @abstractmethod
+    def keeps(self, former: object, /) -> bool:
+        """Return whether all values that were neighbours under ``former`` still are."""
 
     def is_outside(self, _value: object) -> bool:
         """Return False: there is no range."""
