@@ -19,6 +19,7 @@ from stream_app.audit.form import entry as entries
 from stream_app.audit.form.reader import CLAIM, is_claim, read_entry
 from stream_app.formats import wire
 from stream_app.privacy.parameters import LARGEST_VERSION
+from stream_app.privacy.policy import PolicyError, stored_policy_of
 
 
 class LeftError(Exception):
@@ -272,21 +273,12 @@ class _SeriesSums:
             "scheme": {"name": "skip", "accept_risk": True},  # landmarks spend nothing
         }
         versions = ({"type": "policy", "series": series, **rules, "value": value} for rules in (first, fence))
-        return (*versions, {"series": series, "timestamp": at_ms, "value": _public(value)})
+        return (*versions, {"series": series, "timestamp": at_ms, "value": _public(first | {"value": value})})
 
 
-def _public(value: Record) -> object:
-    """Return a fixed value of the given kind, independent of what was measured."""
-    match value["kind"]:
-        case "number":
-            return value["lower"]
-        case "counts":
-            return dict.fromkeys(value["keys"], 0)
-        case "location":
-            return {"latitude": value["bounds"]["south"], "longitude": value["bounds"]["west"]}
-        case "category":
-            return value["categories"][0]
-        case "vector":
-            return {name: part["lower"] for name, part in value["parts"].items()}
-        case kind:
-            raise LeftError(f"unknown kind {kind}; use the program version that wrote it")
+def _public(version: Record) -> object:
+    """Return a fixed value of a policy version's kind, independent of what was measured."""
+    try:
+        return stored_policy_of({name: part for name, part in version.items() if name != "version"}, 1).kind.item.guess
+    except PolicyError as error:
+        raise LeftError(f"{error}; use the program version that wrote it") from None
