@@ -45,20 +45,20 @@ BENCHES: Mapping[str, str] = {
     "feeder": "the error of a released sum of 200 homes, and of 200 private series added up, without Kafka",
     "audit": "entries/s of an audit over those of parsing and hashing them, and its memory",
 }
-"""What each benchmark measures.
+"""The benchmarks by name, each with what it measures.
 
-Its module in ``measures`` has ``DEFAULT`` sizes and ``run(ground, sizes, show)``. ``BROKER`` holds further settings of
-the broker, and ``table(result)`` shows people more than the list of figures. If ``NEEDS_BROKER`` is False, ``run`` gets
-the empty folder instead of the ground.
+A benchmark's module in ``measures`` has ``DEFAULT`` sizes and ``run(ground, sizes, show)``. ``BROKER`` holds further
+broker settings, and ``table(result)`` returns a table for people to show above the figures. If ``NEEDS_BROKER`` is
+False, ``run`` gets the empty folder instead of the ground.
 """
 _OF_ALL = ("events", "series", "partitions", "repeats", "scheme", "filter", "kind")
 _OF_PEERS = ("only", "tree", "warm", "seconds")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure; return 0 if everything ran, whatever was found.
+    """Run the benchmarks; return 0 if all of them ran, whatever they found.
 
-    Returns 1 if a client or the broker failed, 2 without a broker.
+    Returns 1 if a client or the broker failed, and 2 if there is no broker.
     """
     parser = _parser()
     arguments = parser.parse_args(argv)
@@ -94,8 +94,8 @@ def measured(name: str, folder: Path, given: Mapping[str, Any]) -> Result:
     """Run a benchmark in an empty ``folder`` with its default sizes, except for those in ``given``.
 
     Raises:
-        ClientError: when a program under measurement fails.
-        LocalBrokerError: when there is no broker.
+        ClientError: if a program under measurement fails.
+        LocalBrokerError: if there is no broker.
     """
     module = _module(name)
     sizes = replace(module.DEFAULT, **given)

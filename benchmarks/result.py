@@ -81,11 +81,11 @@ class Result:
 
 
 Show = Callable[[str, int, int], None]
-"""Shows progress: what is counted, how many are done, and the total."""
+"""Function to show progress: what is counted, how many are done, the total."""
 
 
 class Bars:
-    """One progress bar for each task; none without a terminal."""
+    """One progress bar for each task; there are none without a terminal."""
 
     def __init__(self) -> None:
         """Start without bars."""

@@ -1,1 +1,1 @@
-"""What deploys the worker and watches it."""
+"""Files that deploy the worker and monitor it."""

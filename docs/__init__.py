@@ -1,1 +1,1 @@
-"""The pages of the docs, and what generates those of the reference."""
+"""The documentation pages, and the code that generates the reference pages."""

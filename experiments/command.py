@@ -137,7 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _notes(found: Mapping[str, Sequence[Row]]) -> Iterator[str]:
-    """Yield the notes below the tables on what the methods are compared with."""
+    """Yield the notes below the tables, which say what the methods are compared with."""
     if any(row.get("method") in HELD_AGAINST or "constant_error" in row for rows in found.values() for row in rows):
         yield NOTE
     if found.get("statistics"):
@@ -145,7 +145,7 @@ def _notes(found: Mapping[str, Sequence[Row]]) -> Iterator[str]:
 
 
 def _every_step(arguments: argparse.Namespace, data: Sequence[DataSet]) -> list[DataSet]:
-    """Return the data under new names, with all steps unless ``--steps`` gives their number."""
+    """Return the data under new names, with all steps unless ``--steps`` limits them."""
     if arguments.steps is not None:
         found = list(data)
     elif arguments.file is not None:
@@ -170,7 +170,7 @@ def _data(arguments: argparse.Namespace) -> list[DataSet]:
 
 
 def _named(experiments: Mapping[str, Sequence[Row]], file: Path | None) -> dict[str, list[Row]]:
-    """Return the rows with readable data names; with a FILE, its name follows the glob, which may be *."""
+    """Return the rows with readable data names; for a FILE, its name follows the glob, which may be *."""
     of = "" if file is None else f" of {file.name if file.name != '-' else 'standard input'}"
     return {name: [{**row, "data": f"{row['data']}{of}"} for row in rows] for name, rows in experiments.items()}
 

@@ -1,8 +1,8 @@
 """Data of an evaluation: series of raw readings of one kind, declared kinds of values, packaged data.
 
-The package ``bokeh_sampledata`` supplies one data set per kind of value. Glucose and ride are those of the demo, which
-names their origin. ``commits.txt.gz`` (public domain) holds the times of 4,916 commits of one GitHub user up to April
-2017; whether there was a commit in six hours stands in for the contacts of the source papers. Ranges are declared
+The package ``bokeh_sampledata`` supplies one data set per kind of value. Glucose and ride are also used by the demo,
+which names their origin. ``commits.txt.gz`` (public domain) holds the times of 4,916 commits of one GitHub user up to
+April 2017; whether there was a commit in six hours stands in for the contacts of the source papers. Ranges are declared
 without looking at the readings.
 """
 
@@ -49,7 +49,7 @@ class DataSet:
 
     @classmethod
     def of(cls, observations: Iterable[Observation], declared: "DataSet") -> "DataSet":
-        """Return ``declared`` with these observations: sorted, and only the first of each step."""
+        """Return ``declared`` with these observations, sorted, keeping only the first of each step."""
         by_series: dict[str, dict[int, Reading]] = {}
         for one in sorted(observations, key=lambda one: one.timestamp_ms):
             steps = by_series.setdefault(one.series, {})
@@ -94,4 +94,4 @@ PACKAGED: Mapping[str, Callable[[int], DataSet]] = {
     "ride": partial(_set, DataSet("ride", "m", 10.0, 1_000, RIDE, {}), ride),
     "commits": partial(_set, DataSet("commits", SHARE_WRONG, 10.0, SLOT_MS, COMMITS, {}), commits),
 }
-"""The first steps of each set; a step is five minutes, one second and six hours."""
+"""The first steps of each set; a step is five minutes, one second or six hours."""

@@ -16,13 +16,13 @@ from stream_app.privacy.state import State
 
 
 def key_of(seed: int) -> KeyRing:
-    """Return the noise key of a seed, in the usual form. It is known to everybody: never publish with it."""
+    """Return the noise key of a seed, in the usual form. Everybody can know this key: never publish with it."""
     secret = blake2b(seed.to_bytes(8, "big"), digest_size=SECRET_BYTES, person=b"evaluation-key").digest()
     return KeyRing("0" * 16, 0, secret)
 
 
 def begun(keys: KeyRing, policy: Policy, name: str) -> tuple[Policy, State]:
-    """Return the policy of a new series, after its dummies were drawn, and the initial state."""
+    """Return the policy of a new series after its dummies are drawn, and the initial state."""
     ruling = drawn_policy(keys, named_by_series(name), policy)
     if isinstance(ruling, Rejection):
         raise TypeError(f"the dummies were rejected: {ruling.reason}")
@@ -49,7 +49,7 @@ def decided(keys: KeyRing, policy: Policy, name: str, readings: Sequence[Reading
 
 
 def published(policy: Policy, outcome: StepResult) -> object:
-    """Return the value of the release, or a guess if it has none."""
+    """Return the release's value, or a guess if it has none."""
     match outcome.release:
         case PerturbedStep() | ApproximatedStep():
             return policy.kind.publish(outcome.release.estimate)

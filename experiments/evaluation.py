@@ -33,12 +33,12 @@ Trial = tuple[Setting, int]  # a setting and a seed
 Show = Callable[[int, int], None]  # shows how many of all trials are done
 
 _held: dict[str, DataSet] = {}
-"""The data of a process that runs trials, sent once at its start because they are large."""
+"""The data of a process that runs trials, sent once at its start because of their size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The experiments to run, their data, and how many seeds each setting has."""
+    """The experiments to run, their data, and the number of seeds for each setting."""
 
     data: Sequence[DataSet]
     experiments: Mapping[str, Experiment]
@@ -55,7 +55,7 @@ class Evaluation:
     ) -> "Evaluation":
         """Return the named experiments on at least one data set; ``comparison`` is the experiment `compare`.
 
-        ``whole`` is the data of `statistics`, under other names: it has more steps than the other experiments use.
+        ``whole`` is the data of `statistics`, under other names, with more steps than the other experiments use.
         """
         statistics = ErrorOfStatistics.of(whole)
         made: dict[str, Experiment] = {
@@ -102,7 +102,7 @@ class Evaluation:
         return {name: one.rows(found) for name, one in self.experiments.items()}
 
     def document(self, store: Store) -> dict[str, Any]:
-        """Return everything as JSON values: figures over many steps and seeds, but no value of a single step."""
+        """Return everything as JSON values: figures over many steps and seeds, but no value of any single step."""
         return {
             "code": code_digest(),
             "seeds": self.seeds,

@@ -17,14 +17,14 @@ SHARES = (0, 20, 40, 60, 80, 100)  # percentages of steps that are landmarks, as
 COMPARED_SHARES = (0, 5, 20, 40, 60, 80, 100)
 TIMED_SHARE = 20
 SMOOTHINGS: Mapping[str, float] = {"weak": 1.0, "moderate": 0.1, "strong": 0.01}
-"""The thesis' degrees of correlation: Laplacian smoothing of the identity matrix (Cao et al. 2017, equation 25)."""
+"""The thesis' degrees of correlation: Laplacian smoothing of the identity (Cao et al. 2017, equation 25)."""
 METHODS = ("uniform", "adaptive", "skip", "balanced", "balanced+level")
 WINDOWS = (1, 5, 10, 20, 40, 80)  # steps of a window
 PRIVATE = "private"
 BESIDE = 12  # steps of a window beside landmarks: an hour of packaged glucose readings
 BESIDE_SHARES = (0, 1, 2, 5, 10, 20)  # percentages of steps that are landmarks beside windows
 BESIDE_METHODS = ("uniform", "uniform+level", "bd", "ba", "balanced", "balanced+level")
-"""The first four also serve windows without landmarks."""
+"""The first four also work for windows without landmarks."""
 WINDOW_METHODS = ("uniform", "uniform+level", "bd", "ba", f"bd-{PRIVATE}", f"ba-{PRIVATE}")
 ORDERED = ("number", "counts")  # kinds with a defined private dissimilarity
 RELEASED = ("perturbed", "withheld")  # shares of the steps, shown beside an error
@@ -92,7 +92,7 @@ def errors_by_window(data: Sequence[DataSet]) -> MeanErrors:
 
 
 def errors_beside_windows(data: Sequence[DataSet]) -> MeanErrors:
-    """Return mean errors with a window, at level landmark by the share of landmarks and at level w-event."""
+    """Return mean errors with a window: at level landmark by the share of landmarks, and at level w-event."""
     places = [None, *(Placement(share) for share in BESIDE_SHARES)]
     settings = [
         Setting(one.name, method, one.epsilon, placement, window=BESIDE)
@@ -124,7 +124,7 @@ def _with_dummies(
 
 
 def _takes_dummies(data: DataSet) -> bool:
-    """Return whether every series is short enough for drawing dummies."""
+    """Return whether every series is short enough to draw dummies for it."""
     most = min(MOST_STEPS[dummies] for dummies in DUMMIES)
     spans_ms = (readings[-1].timestamp_ms - readings[0].timestamp_ms for readings in data.series.values())
     return all(span_ms // data.step_ms < most for span_ms in spans_ms)
@@ -214,7 +214,7 @@ class LossByCorrelation:
 
 @dataclass(frozen=True, slots=True)
 class TimeByMethod:
-    """Processor time per decision, for all methods on all data."""
+    """Processor time per decision, for all methods on all data sets."""
 
     data: Sequence[DataSet]
 
@@ -241,7 +241,7 @@ class TimeByMethod:
 
 @dataclass(frozen=True, slots=True)
 class ErrorOfStatistics:
-    """Mean error of means and shares over days, weeks and months by epsilon, on all data."""
+    """Mean error of means and shares over days, weeks and months by epsilon, on all data sets."""
 
     data: Sequence[DataSet]
 
@@ -284,7 +284,7 @@ Experiment = MeanErrors | Comparison | LossByCorrelation | TimeByMethod | ErrorO
 
 
 def _held_against(data: Sequence[DataSet]) -> list[Setting]:
-    """Return the baselines: settings of all data that release nothing, for comparison with each method."""
+    """Return the baselines for comparison with each method: settings of all data sets that release nothing."""
     return [Setting(one.name, name, one.epsilon, Placement(0)) for one in data for name in UNRELEASED]
 
 

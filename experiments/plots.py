@@ -38,7 +38,7 @@ LOOKS: Final[Sequence[tuple[str, str, str]]] = (
     ("#55a868", "P", "-"),
     ("#8172b3", "X", "-"),
 )
-"""Colour, marker and line style of each curve, so that curves are distinguishable without colours too."""
+"""Colour, marker and line style of each curve; curves remain distinguishable without colours."""
 
 UNRELEASED: Final = {
     NOTHING: ("no release: guessed", ":"),
@@ -63,7 +63,7 @@ HEADINGS: Final[Mapping[str, str]] = {
     "time": "Processor time per decision",
     "statistics": "Mean error of statistics: protected units, compared with averages of single releases",
 }
-"""The heading of each picture, a template for row members."""
+"""The heading of each picture, as a template for row members."""
 
 Groups = Mapping[str, Sequence[Row]]
 Panel = Callable[["Axes", Sequence[Row]], None]
@@ -98,7 +98,7 @@ def _errors(
     curve: str = "{method}",
     over: tuple[str, str] = SHARE,
 ) -> tuple[Groups, Panel]:
-    """Return one panel per title ``of``, with the baselines and one line per ``curve`` over ``over``."""
+    """Return one panel per title ``of``, with the baselines and one line per ``curve``, plotted over ``over``."""
 
     def panel(axes: "Axes", found: Sequence[Row]) -> None:
         for row in unreleased:
@@ -175,7 +175,7 @@ def _statistics(rows: Sequence[Row]) -> tuple[Groups, Panel]:
 
 
 _NAMES: Final = {0: "uniform, averaged", 1: "balanced, averaged", 2: "unit: one reading", 3: "unit: the next longer"}
-"""Names of lines that are the same in all panels, for one legend; the units depend on the data."""
+"""Names of lines that are the same in all panels, for a single legend; the units depend on the data."""
 
 
 def _curves(axes: "Axes", lines: Groups, member: str, over: tuple[str, str] = SHARE) -> None:
@@ -230,7 +230,7 @@ def _picture(path: Path, heading: str, panels: Groups, panel: Panel) -> None:
 
 
 def _legend(figure: "Figure", labels: Mapping[str, Any]) -> None:
-    """Put the legend below in as many columns as fit; a wider one would be cut off at both sides."""
+    """Put the legend below in as many columns as fit; a wider legend would be cut off on both sides."""
     for columns in (4, 3, 2, 1):
         place: Any = "outside lower center"
         legend = figure.legend(labels.values(), labels.keys(), loc=place, ncols=columns, frameon=False)

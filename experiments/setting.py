@@ -1,4 +1,4 @@
-"""What a trial runs on: data, a method such as ``balanced+level``, and the positions of landmarks.
+"""The input of a trial: data, a method such as ``balanced+level``, and the positions of landmarks.
 
 Katsomallos 2022 (thesis, section 4.2) samples landmarks without replacement from truncated normal distributions. Skewed
 distributions are centred on the middle of one half, bimodal ones on the middles of both halves. Their scale is a
@@ -31,9 +31,9 @@ class Placement(NamedTuple):
     def of(self, series: str, steps: int, seed: int) -> list[int]:
         """Return the sorted positions (from 0) of the landmarks among ``steps`` steps; halves round up.
 
-        Weighted sampling without replacement: the steps with the largest ``log(u) / weight`` (Efraimidis and Spirakis
-        2006). The draws do not depend on the share, so the landmarks of a smaller share are among those of a larger
-        one.
+        This is weighted sampling without replacement: it takes the steps with the largest ``log(u) / weight``
+        (Efraimidis and Spirakis 2006). The draws do not depend on the share, so the landmarks of a smaller share are
+        also landmarks of a larger one.
         """
         wanted = (2 * steps * self.share_percent + 100) // 200
         stream = BitStream(seed.to_bytes(8, "big"), b"evaluation-marks", f"{self.distribution}\0{series}".encode())
@@ -77,7 +77,7 @@ class Method:
 
     @classmethod
     def named(cls, name: str, schemes: Iterable[str] = SCHEMES) -> "Method":
-        """Return the method named SCHEME or SCHEME+FILTER; raises `ValueError` that lists the known names."""
+        """Return the method named SCHEME or SCHEME+FILTER; raises a `ValueError` that lists the known names."""
         scheme, _, found = name.partition("+")
         if scheme not in schemes or (found or "none") not in FILTERS:
             known = f"{', '.join(schemes)}, each alone or with +{' or +'.join(FILTERS[1:])}"
@@ -100,16 +100,16 @@ class Method:
 
 NOTHING = "nothing"  # instead of a method: nothing is released, and every value is guessed
 CONSTANT = "constant"
-"""Instead of a method: the constant with the smallest error in each series.
+"""In place of a method: the constant with the smallest error in each series.
 
-Only someone who has the data knows it.
+Only someone who has the data knows this constant.
 """
 UNRELEASED = (NOTHING, CONSTANT)
-"""The baselines of every method: one constant value, chosen without and with knowledge of the data."""
+"""The baselines for every method: one constant value, chosen without and with knowledge of the data."""
 
 
 class Setting(NamedTuple):
-    """What is measured, on which data, and under which policy."""
+    """What a trial measures, on which data, and under which policy."""
 
     data: str
     method: str
@@ -118,7 +118,7 @@ class Setting(NamedTuple):
     measure: Literal["error", "loss", "time", "statistic"] = "error"
     """The error of releases, the temporal loss, the processor time, or the error of statistics.
 
-    Errors are against raw values, the loss is of the first steps, and the time is per decision.
+    Errors are measured against raw values, the loss is that of the first steps, and the time is per decision.
     """
     window: int | None = None  # steps protected together, at level w-event or beside the landmarks
     dummies: str | None = None  # method for dummy landmarks added to the true ones
@@ -128,5 +128,5 @@ class Setting(NamedTuple):
 
     @property
     def share(self) -> int | None:
-        """The percentage of steps that are landmarks; None if nothing is released, and at level w-event."""
+        """The percentage of steps that are landmarks; None at level w-event or if nothing is released."""
         return self.placement.share_percent if self.placement and self.method not in UNRELEASED else None

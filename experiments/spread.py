@@ -17,7 +17,7 @@ class SeedMean(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "SeedMean":
-        """Return the mean of at least one value; there is one value per seed."""
+        """Return the mean of one or more values, one value per seed."""
         count = len(values)
         mean = fsum(values) / count
         if count == 1:
@@ -27,9 +27,9 @@ class SeedMean(NamedTuple):
 
 
 class Ratio(NamedTuple):
-    """A ratio of two mean errors, never negative; bounds are None if too few seeds determine them.
+    """A ratio of two mean errors, never negative; bounds are None if there are too few seeds to determine them.
 
-    Bounds are None for a single seed, and if the lower mean may be 0.
+    This is the case for a single seed, and if the lower mean may be 0.
     """
 
     ratio: float | None

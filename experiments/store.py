@@ -1,7 +1,7 @@
-"""Finished trials in a file, so that an interrupted run continues where it stopped.
+"""Finished trials in a file; an interrupted run continues where it stopped.
 
 A line is ``{"trial": digest, "measures": {..}}``. The digest covers everything that a trial depends on. Results of
-other code, data or parameters have other digests, so they are never used for the present run; they stay in the file.
+other code, data or parameters have other digests, so they stay in the file but are never used for the present run.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,7 +26,7 @@ OWNER_ONLY = 0o600
 
 @cache
 def code_digest() -> str:
-    """Return a digest of the source that trials run and of the version of the one library they use."""
+    """Return a digest of the source that trials run, including the version of the one library they use."""
     digest = blake2b(np.__version__.encode(), digest_size=16, person=b"evaluation-code")
     for package in PACKAGES:
         for path in sorted(path for path in package.rglob("*.py") if path.name not in SHOWING):
@@ -75,7 +75,7 @@ class Store:
         self._file.flush()
 
     def _key(self, setting: Setting, seed: int) -> str:
-        """Return the identifier of a trial: a digest of code, data, setting and seed."""
+        """Return the identifier of a trial: a digest of its code, data, setting and seed."""
         parts = wire.dump([code_digest(), self._digests[setting.data], repr(setting), seed])
         return blake2b(parts, digest_size=16, person=b"evaluation-trial").hexdigest()
 

@@ -1,4 +1,4 @@
-"""The results of experiments as readable tables."""
+"""Readable tables of the experiments' results."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple

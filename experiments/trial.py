@@ -1,7 +1,7 @@
 """A trial: one setting of an experiment under one seed.
 
-Except for times, it is a pure function of setting, data and seed. The seed determines the noise key and the landmarks.
-All measured values come from the publishing decision that the worker uses.
+Except for times, it is a pure function of its setting, data and seed. The seed determines the noise key and the
+landmarks. All measured values come from the same publishing decision that the worker uses.
 """
 
 import time
@@ -28,7 +28,7 @@ Measures = Mapping[str, float]  # measures of a trial by name, each over all ste
 
 
 def measured(setting: Setting, data: DataSet, seed: int) -> Measures:
-    """Return the measures of a setting's trial under one seed."""
+    """Return the measures of a trial of a setting under one seed."""
     match setting.measure:
         case "error" if setting.method in UNRELEASED:
             return _unreleased(setting, data)

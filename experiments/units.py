@@ -1,7 +1,7 @@
 """Trials of statistics: a person's days and weeks, from protected units and from averaged releases.
 
-Every statistic is compared with that of all raw readings of its span. All measured values come from the publishing
-decision that the worker uses.
+Every statistic is compared with the same statistic of all raw readings of its span. All measured values come from the
+same publishing decision that the worker uses.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,14 +40,14 @@ PLACES: Final = 6  # rows and columns of the grid of places within the declared 
 UNIT: Final = "unit"
 AVERAGED: Final = ("uniform", "balanced")
 YESTERDAY: Final = "yesterday"
-"""Instead of a method, beside the constant: the true value of the previous span.
+"""In place of a method, in addition to the constant: the true value of the previous span.
 
 Only someone who has the data knows it.
 """
 
 
 class Target(NamedTuple):
-    """A statistic to compare, for each span of a series: by the hour of the day or as a whole."""
+    """A statistic to compare for each span of a series, by the hour of the day or as a whole."""
 
     name: str
     span_ms: int
@@ -71,13 +71,13 @@ def targets_of(data: DataSet) -> tuple[Target, ...]:
 
 
 def units_of(data: DataSet) -> tuple[int, ...]:
-    """Return the units to compare: one reading, and the next longer usual unit."""
+    """Return the units to compare: one reading, and the next longer common unit."""
     longer = [unit_ms for unit_ms in UNITS.values() if unit_ms > data.step_ms]
     return (data.step_ms, *longer[:1])
 
 
 def placed(data: DataSet) -> DataSet:
-    """Return positions as places, the cells of a grid over their declared bounds; other data unchanged."""
+    """Return positions as places, the cells of a grid over their declared bounds, and other data unchanged."""
     if data.value["kind"] != "location":
         return data
     bounds = data.value["bounds"]
@@ -151,7 +151,7 @@ def _means(values: Sequence[tuple[int, Parts]], target: Target) -> Parts:
 
 
 def _best(statistics: Sequence[Parts]) -> Parts:
-    """Return the constant baseline: the median of each part, counting 0 for spans without that part."""
+    """Return the constant baseline: the median of each part, with 0 for spans that lack the part."""
     names = dict.fromkeys(name for parts in statistics for name in parts)
     return {name: median(parts.get(name, 0.0) for parts in statistics) for name in names}
 
@@ -168,7 +168,7 @@ _NUMBERED: Final = frozenset({"", *map(str, range(24))})
 
 
 def _of_units(setting: Setting, data: DataSet, keys: KeyRing, name: str, target: Target) -> Iterator[tuple[int, Parts]]:
-    """Yield the release of each span, made by the worker's publishing decision."""
+    """Yield the release of each span, as the worker's publishing decision makes it."""
     policy = unit_policy(data, setting, target)
     units, kind = policy.units, policy.kind
     assert units is not None, "the policy has units"
@@ -193,7 +193,7 @@ def _of_units(setting: Setting, data: DataSet, keys: KeyRing, name: str, target:
 
 
 def unit_policy(data: DataSet, setting: Setting, target: Target) -> Policy:
-    """Return the policy of a statistic; a unit contributes the mean of its numbers or its last category."""
+    """Return the policy of a statistic; each unit contributes the mean of its numbers or its last category."""
     assert setting.unit_ms is not None, "a unit is protected"
     number = data.value["kind"] == "number"
     aggregate: Aggregate = "mean" if number else "last"
@@ -206,7 +206,7 @@ def unit_policy(data: DataSet, setting: Setting, target: Target) -> Policy:
 
 
 def _averaged(data: DataSet, measured: Sequence[tuple[int, Parts]], target: Target) -> dict[int, Parts]:
-    """Return the means, or the shares, of single releases at level `landmark`, by span."""
+    """Return the means or shares of single releases at level `landmark`, by span."""
     found = {}
     for index, group in groupby(measured, lambda each: each[0] // target.span_ms):
         means = _means(list(group), target)
@@ -215,7 +215,7 @@ def _averaged(data: DataSet, measured: Sequence[tuple[int, Parts]], target: Targ
 
 
 def _shares(parts: Parts) -> Parts:
-    """Return noisy shares or counts as shares of a whole: none below 0, with a sum of 1."""
+    """Return noisy shares or counts as shares of a whole: none is below 0, and their sum is 1."""
     positive = {name: max(0.0, part) for name, part in parts.items()}
     whole = fsum(positive.values())
     return {name: part / whole if whole else 1 / len(parts) for name, part in positive.items()}

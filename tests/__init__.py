@@ -1,1 +1,1 @@
-"""Tests: one folder a room of the package, plus whole-system ones."""
+"""Tests: one folder per subpackage, plus tests of the whole system."""

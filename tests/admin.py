@@ -14,7 +14,7 @@ from tests.patience import ANSWER_SECONDS
 
 @asynccontextmanager
 async def administration(**arguments: Any) -> AsyncIterator[AIOKafkaAdminClient]:
-    """Connect to it; aiokafka's own client is no context."""
+    """Connect to it; aiokafka's own client is not a context manager."""
     admin = AIOKafkaAdminClient(**arguments)
     await admin.start()
     try:
@@ -24,10 +24,10 @@ async def administration(**arguments: Any) -> AsyncIterator[AIOKafkaAdminClient]
 
 
 def committed(servers: str, group: str, topic: str) -> dict[int, tuple[int, str]]:
-    """Return offset and metadata that a group committed for each partition of a topic, from its coordinator.
+    """Return the offset and metadata that a group committed per partition of a topic, from its coordinator.
 
-    A request of Kafka's OffsetFetch, version 2, alone: tests that wait ask often, and a client would first ask for all
-    topics of the cluster. A group without a coordinator has committed nothing yet.
+    It sends only Kafka's OffsetFetch request, version 2, because waiting tests ask often and a client would first ask
+    for all topics of the cluster. A group without a coordinator has committed nothing yet.
 
     Raises:
         OSError: if no broker answers.
@@ -54,11 +54,11 @@ def committed(servers: str, group: str, topic: str) -> dict[int, tuple[int, str]
 
 
 _NO_COORDINATOR = (14, 15, 16)
-"""It reads the group, there is none yet, another broker is it."""
+"""It is loading the group, does not exist yet, or is another broker."""
 
 
 def _offsets(read: Callable[[int], bytes], wanted: str) -> tuple[dict[int, tuple[int, str]], int]:
-    """Read an answer: what was committed, and the code of the group's error."""
+    """Read an answer: the committed offsets, and the error code of the group."""
     found = {}
     read(4)  # the request's number
     for _ in range(_number(read, "i")):

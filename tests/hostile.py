@@ -1,4 +1,4 @@
-"""Records that hold anything: random bytes, broken, deep, huge and mistyped JSON, policies with absurd parameters."""
+"""Records with arbitrary content: random bytes; broken, deep, huge and mistyped JSON; absurd policies."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -27,11 +27,11 @@ ODD: list[Any] = [
 ]
 COLLECTING = ["contribution", "watermark", "intrusion"]
 Hostile = tuple[bytes | None, bytes | None]
-"""A record, and bytes of it that no reject may hold."""
+"""A record, and those of its bytes that no reject may hold."""
 
 
 def hostile(of: np.random.Generator, number: int) -> Iterator[Hostile]:
-    """Yield that many records; a good share of them are right, so that states move on."""
+    """Yield this many records; a good share of them are valid, so states change."""
     makers = [_right, _right, _right, _random, _cut, _deep, _numbers, _mistyped, _mistyped, _utf8, _twice, _absurd]
     makers += [_landmarks, _right, _right, _flipped, _framed, _empty]
     for nth in range(number):

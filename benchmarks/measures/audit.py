@@ -31,7 +31,7 @@ _MEBIBYTE = 1024 * 1024
 
 
 def run(folder: Path, sizes: Sizes, show: Show) -> Result:
-    """Write a ledger into `folder`; in turn, audit it in a separate process, and only parse and hash it."""
+    """Write a ledger into `folder`; then alternately audit it in a separate process and only parse and hash it."""
     ledger = folder / "ledger.jsonl"
     entries = _write(ledger, sizes, show)
     audited: list[float] = []
@@ -75,7 +75,7 @@ def _write(ledger: Path, sizes: Sizes, show: Show) -> int:
 
 
 def _parse_and_hash(ledger: Path) -> float:
-    """Return the processor seconds for parsing and hashing each line, which no audit in Python avoids."""
+    """Return the processor seconds for parsing and hashing each line, which every audit in Python has to do."""
     began = time.process_time()
     with ledger.open("rb") as file:
         lines = LineReader(file, ledger.stat().st_size, _each)

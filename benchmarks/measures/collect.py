@@ -1,4 +1,4 @@
-"""The benchmark `collect`: rate, memory and closing of one open step's contributions, without Kafka.
+"""The benchmark `collect`: speed, memory and closing time for one open step's contributions, without Kafka.
 
 Contributions are processed in batches, and recalled, as in a worker.
 """
@@ -39,7 +39,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 def run(_: Path, sizes: Sizes, show: Show) -> Result:
-    """Measure accepted and recalled contributions per second, bytes per contribution, and a closed cell."""
+    """Measure contributions accepted and recalled per second, bytes per contribution, and time per closed cell."""
     found: dict[str, list[float]] = {name: [] for name in ("taken", "recalled", "closed_cell")}
     memory = 0.0
     for repeat in range(sizes.repeats):

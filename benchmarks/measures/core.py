@@ -96,7 +96,7 @@ def _context(sizes: Sizes) -> Context:
 
 
 def _cases(context: Context, sizes: Sizes) -> list[Case]:
-    """Process all events once; return those of series with a row, with the data around each part."""
+    """Process all events once; return those whose series had a row, with the input and output of each part."""
     known: dict[str, SeriesRow] = {}
     collection = Collection(bytes(SECRET_BYTES))
     cases: list[Case] = []

@@ -1,4 +1,4 @@
-"""The benchmark `faust`: the worker against stock Faust, which decides nothing and guarantees less."""
+"""The benchmark `faust`: the worker compared with stock Faust, which decides nothing and guarantees less."""
 
 from benchmarks.result import Figure, Result, Show, Target
 from benchmarks.rig.layout import Layout

@@ -1,4 +1,4 @@
-"""The benchmark `feeder`: the error of one released sum of many homes, against summed private series.
+"""The benchmark `feeder`: the error of one released sum over many homes, relative to summed private series.
 
 There is one private series per home. Both use the same epsilon per hour and the worker's own decision, over loads that
 every machine computes identically.

@@ -27,9 +27,9 @@ DEFAULT = Sizes(events=400_000, series=10_000)
 LOAD = 0.5
 POLL_SECONDS = 0.002
 WARM_SHARE = 0.25
-"""Share of events before latencies count, because a worker's first batches fill tables and caches."""
+"""Share of events that pass before latencies count, because the first batches fill tables and caches."""
 TICK_SECONDS = 0.01
-"""Interval whose due events are sent together."""
+"""Events due in one interval are sent together."""
 
 
 class Pace:

@@ -22,7 +22,7 @@ STATES = (50, 200)
 MOST_STATES = 1_000
 PUBLISHED_STEPS = 3
 LANDMARKS_SHARE = 100
-"""One in this many timestamps is a landmark, in a tenth of the steps."""
+"""One in this many timestamps is a landmark; a tenth of the steps is used."""
 SEED = 5
 
 _T = TypeVar("_T")
@@ -89,9 +89,9 @@ def _unit(name: str) -> str:
 def published_carried(rows: NDArray[np.float64], alpha: float) -> float:
     """Return L(alpha) of a transition matrix by the authors' algorithm: Cao et al. 2017, algorithm 1.
 
-    Each ordered pair of rows is solved again at every step: of the columns with q > d, those whose q / d is at most the
-    joint ratio of the kept columns are dropped, repeatedly. The paper solves one pair at a time; here all pairs of a
-    row are solved together in numpy, which is faster, so a ratio against it is conservative.
+    Each ordered pair of rows is solved again at every step. The algorithm keeps the columns with q > d and repeatedly
+    drops those whose q / d is at most the joint ratio of the kept columns. The paper solves one pair at a time. Here
+    numpy solves all pairs of a row together, which is faster, so a ratio against this version is conservative.
     """
     x = expm1(alpha)
     return log(max(_largest_ratio(row, rows, x) for row in rows))

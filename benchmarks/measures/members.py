@@ -12,7 +12,7 @@ _MEGABYTE = 1_000_000
 
 
 def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
-    """Measure the same series with and without persons in turn: one event each, then events through all."""
+    """Measure the same series with and without persons in turn: one event each, then events in all of them."""
     plain: list[tuple[Work, Work]] = []
     members: list[tuple[Work, Work]] = []
     for number in range(sizes.repeats):

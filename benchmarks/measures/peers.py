@@ -1,4 +1,4 @@
-"""The benchmark `peers`: this worker and programs that write as many records, in turn, on one core.
+"""The benchmark `peers`: this worker and programs that write as many records, measured in turn on one core.
 
 docs/benchmarks.md says what each of them does and does not do.
 """

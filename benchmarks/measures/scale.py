@@ -1,8 +1,8 @@
 """The benchmark `scale`: the event rate of several workers relative to one, on the same backlog.
 
-The workers run on all cores next to the broker, so the cores limit what more workers can gain. With `worker_cpu` and
-`broker_cpu` of one worker, c cores process at most c / (worker_cpu + broker_cpu) events per second, however many
-workers share them.
+The workers run on all cores next to the broker, so the cores limit the gain from more workers. If `worker_cpu` and
+`broker_cpu` are the times for one worker, c cores process at most c / (worker_cpu + broker_cpu) events per second,
+however many workers share them.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from benchmarks.rig.workload import Sizes, events
 
 DEFAULT = Sizes(events=400_000, series=10_000, partitions=8)
 BROKER = {"group.initial.rebalance.delay.ms": "10000"}
-"""The group waits until all have joined, so that no worker starts with partitions that it then loses."""
+"""The group waits until all workers have joined, so that none starts with partitions that it then loses."""
 CREWS = {"one": 1, "two": 2, "four": 4}
 """Number of workers in each crew; crews with more workers than partitions are omitted."""
 _MICRO = 1_000_000

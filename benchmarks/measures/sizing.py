@@ -1,7 +1,7 @@
 """The benchmark `sizing`: disk, memory and processor time per series, event and ledger entry.
 
-docs/sizing.md multiplies its figures. Bytes of topics are those of the broker's log files, including framing and
-headers, with one replica and without compression.
+docs/sizing.md multiplies these figures. The bytes of a topic are the bytes of the broker's log files, including framing
+and headers, with one replica and without compression.
 """
 
 import gc
@@ -90,7 +90,7 @@ def _bytes(files: Iterable[Path]) -> int:
 
 
 def _cached_bytes(sizes: Sizes) -> float:
-    """Return the memory per series kept by a worker, in columns or decoded, by Python's allocator."""
+    """Return the memory per series kept by a worker, in columns or decoded, as Python's allocator counts it."""
     _in_memory(sizes, _FEW_SERIES)  # late imports do not count
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""The benchmark `takeover`: time from a worker's kill until another decides, with and without standby.
+"""The benchmark `takeover`: time from killing a worker until another one decides, with and without standby.
 
 `noticed` is Kafka's part: the dead worker's session and the group's agreement. `take_over` is the worker's part, for
 the slowest partition: from its assignment until the worker decides there. Nothing is processed meanwhile: the state
@@ -84,6 +84,6 @@ def _lose(site: Site, replicas: int) -> _Replacement:
 
 
 def _shared_out(stays: Member, dies: Member, partitions: list[int]) -> bool:
-    """Return whether both workers decide; the first to join owns all partitions for a while."""
+    """Return whether both workers are deciding; the first to join owns all partitions for a while."""
     kept, moves = stays.served(), dies.served()
     return bool(kept and moves) and sorted(kept + moves) == partitions

@@ -1,4 +1,4 @@
-"""The benchmark `units`: readings into units of open days, against plain observations of the same log.
+"""The benchmark `units`: readings into units of open days, relative to plain observations of the same log.
 
 One policy releases the mean of a day, with a unit of 5 minutes. The other one releases each reading. Both logs begin
 with half a day: a reading in every sixteenth unit of each series, so that all its sealed rows exist. Then ``events``
@@ -58,12 +58,12 @@ _FIRST_DAY = -(-START_MS // DAY_MS)
 _MEGA = 1_000_000
 _SERIES_ALONE, _BATCH_ALONE = 4_000, 1_000
 _FIRST_ALONE, _ROUNDS_ALONE = 2, 34
-"""Readings per series: two sealed rows, after the first ones, which begin its day."""
+"""Readings per series: first those that begin its day, then two sealed rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Days(Sizes):
-    """Sizes whose series release the mean of a day, or every reading if the step is one unit."""
+    """Sizes of a run whose series release the mean of a day, or every reading if the step is one unit."""
 
     step_ms: int = DAY_MS
 
@@ -211,7 +211,7 @@ def _reading(sizes: Sizes, at: int, unit: int) -> Event:
 
 
 def _recovered(site: Site) -> Found:
-    """Return the cost of reading the state back from the changelog, and of rebuilding it from the logs."""
+    """Return the cost of reading the state back from the changelog and that of rebuilding it from the logs."""
     kept = start(site)
     shutil.rmtree(site.settings.data_folder)
     lost = start(site)

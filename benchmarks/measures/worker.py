@@ -1,4 +1,4 @@
-"""The benchmark `worker`: the worker's event rate over that of a bare client writing the same bytes."""
+"""The benchmark `worker`: the worker's event rate relative to that of a bare client writing the same bytes."""
 
 from benchmarks.result import Figure, Result, Show, Target
 from benchmarks.rig.layout import Layout

@@ -1,8 +1,8 @@
 """Two loops on aiokafka, exactly once: `bare` answers with constant bytes, `plain` does a peer's work.
 
 ``python -m benchmarks.peers.loop bare|plain CONFIG`` serves the events topic of a configuration until it is stopped.
-Each partition has a transactional producer, as in the worker: a transaction holds all answers since the last one, the
-offsets of its input, and one row for all events of a series. State is a dict, which a restart would lose.
+Each partition has a transactional producer, as in the worker. A transaction holds all answers since the previous one,
+the offsets of its input, and one row for all events of a series. The state is a dict, which a restart would lose.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ Answer = Callable[[Iterable[Any]], Outputs]
 
 
 def bare(records: Iterable[Any]) -> Outputs:
-    """Answer without work; each record is as long as the worker's and has its header."""
+    """Answer without doing any work; each record is as long as the worker's and has its header."""
     release, entry, row = (dumps(part) if isinstance(part, dict) else part for part in work.answer(_SAMPLE, None))
     heads = [(record.key, [(INPUT_HEADER, b"%d" % record.offset)]) for record in records]
     return (
@@ -43,7 +43,7 @@ def bare(records: Iterable[Any]) -> Outputs:
 
 
 def plain() -> Answer:
-    """Return a function that answers with work and keeps a partition's rows in a dict."""
+    """Return a function that does the work, answers, and keeps a partition's rows in a dict."""
     rows: dict[bytes, work.Row] = {}
 
     def answer(records: Iterable[Any]) -> Outputs:

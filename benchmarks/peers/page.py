@@ -21,7 +21,7 @@ DOCS: Final = ROOT / "docs"
 FIGURES, PAGE, PICTURE = DOCS / "peers.json", DOCS / "benchmarks.md", DOCS / "pictures" / "peers.png"
 BEGIN, END = "<!-- figures: python -m benchmarks.peers.page -->", "<!-- end of figures -->"
 QUIET: Final = 0.7
-"""Maximum load average before a run for its figures to count."""
+"""Maximum load average before a run; above it, the figures do not count."""
 TITLES: Final = {peer.name: peer.title for peer in (*PEERS, of_tree(ROOT))}
 COLUMNS: Final = {
     "rate": "events/s",
@@ -35,7 +35,7 @@ _PLOTS: Final = {"rate": "Events per second", "cpu": "Processor time, µs per ev
 
 
 def rows(result: Mapping[str, Any]) -> list[list[str]]:
-    """Return the table's cells, header first: medians, with the spread of the last in brackets."""
+    """Return the table's cells, header first: medians, with the spread of the last column in brackets."""
     figures = result["figures"]
     found = [["client", *COLUMNS.values()]]
     for name, title in TITLES.items():
@@ -75,7 +75,7 @@ def draw(document: Mapping[str, Any], path: Path) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the table and picture from a file of figures, then stored as docs/peers.json (the default)."""
+    """Write the table and picture from a file of figures, and store it as docs/peers.json (the default)."""
     document: Any = wire.load(Path(arguments[0] if arguments else FIGURES).read_bytes())
     document["machine"].pop("system", None)  # a page does not name somebody's kernel
     FIGURES.write_bytes(wire.dump(document) + b"\n")

@@ -1,4 +1,4 @@
-"""The programs of peers, made on first use: jars, a Java program, Python environments.
+"""The peers' programs, made on first use: jars, a Java program, Python environments.
 
 Jars and the Quix Streams environment stay in the per-user cache, like the broker's jars; the rest is made for each run.
 """
@@ -31,8 +31,8 @@ class Programs:
         """The Kafka Streams program as a command without arguments.
 
         Raises:
-            ClientError: without a Java compiler, or if it rejects the program.
-            LocalBrokerError: without Java or Maven.
+            ClientError: if there is no Java compiler, or if it rejects the program.
+            LocalBrokerError: if Java or Maven is missing.
         """
         jars = fetch_jars(default_cache().with_name(f"kafka-streams-{KAFKA_VERSION}"), pins=_HERE)
         classes = self.folder / "classes"
@@ -58,7 +58,7 @@ class Programs:
 
 
 def python_of(tree: Path) -> Path:
-    """Return the Python for a checkout's worker: that of its own environment, except for this checkout."""
+    """Return the Python for a checkout's worker: its own environment's, unless it is this checkout."""
     return Path(sys.executable) if tree == ROOT else tree / ".venv" / "bin" / "python"
 
 

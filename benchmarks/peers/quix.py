@@ -11,7 +11,7 @@ from quixstreams import Application  # type: ignore[import-not-found]
 from benchmarks.peers import work
 
 COMMIT_SECONDS = 0.1
-"""As in Kafka Streams; the default of Quix is 5."""
+"""The same as in Kafka Streams; Quix defaults to 5."""
 
 
 def serve(servers: str, group: str, topics: tuple[str, str, str], folder: str) -> None:

@@ -29,11 +29,11 @@ class Peer:
     title: str
     start: Start
     warm: float = 0.1
-    """Share of the run's warm-up events that it gets before anything counts."""
+    """Share of the run's warm-up events that the peer gets before anything counts."""
     share: float = 1.0
-    """Share of the run's events for its measurement; slow peers would take minutes for all."""
+    """Share of the run's events used to measure the peer; slow peers would take minutes for all."""
     needs: Callable[[Programs], object] | None = None
-    """Fetches or makes what it needs before anything is measured."""
+    """Function that fetches or makes what the peer needs before measurement."""
 
 
 def _loop(which: str) -> Start:
@@ -96,5 +96,5 @@ PEERS = (
 
 
 def of_tree(tree: Path) -> Peer:
-    """Return the worker of another checkout, which has its own environment."""
+    """Return the worker of another checkout as a peer; it has its own environment."""
     return Peer("tree", "the other checkout", _worker(tree))

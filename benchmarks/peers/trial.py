@@ -1,6 +1,6 @@
 """One trial of one peer: a backlog for its speed, loads for its latency, and a check of its answers.
 
-Each event must be answered once. The releases topic shows everything, in the same way for every peer: a partition's
+Each event must be answered once. The releases topic shows all answers in the same way for every peer: a partition's
 n-th release answers its n-th event.
 """
 
@@ -31,7 +31,7 @@ from stream_app.kafka.client.security import client_arguments
 from stream_app.kafka.evidence.claim import is_claim
 
 SETTLING = 0.3
-"""Share of a load's duration before latencies count."""
+"""Share of a load's duration before latencies are counted."""
 LEAST_LOAD = 0.95
 """Minimum share of a load that must actually have been sent."""
 MOST_LOAD = 0.9
@@ -42,7 +42,7 @@ _TAIL = 0.97
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Milliseconds from the append to the arrival at a reader of committed releases."""
+    """Milliseconds from the append of an event until its committed release reaches a reader."""
 
     p50: float
     p99: float
@@ -55,7 +55,7 @@ class Finding:
     rate: Rate
     resident_bytes: int
     latencies: dict[str, Latency]
-    """By the load's name; a load that is too large for the peer or the machine is missing."""
+    """Latencies by the load's name; a load that is too large for the peer or the machine is missing."""
     written: "OutputVolume | None"
     """What the peer wrote, in the first round only."""
 
@@ -70,12 +70,12 @@ class OutputVolume:
 
 @dataclass(slots=True)
 class Sights:
-    """When a reader of committed records saw the releases."""
+    """The times when a reader of committed records saw the releases."""
 
     consumer: AIOKafkaConsumer
     topic: str
     counts: list[int]
-    """Number of releases of each partition so far."""
+    """Number of releases on each partition so far."""
     seen: list[tuple[int, int, int, float]] = field(default_factory=list)
     """Partition, first release, end of the releases (exclusive), and time in milliseconds since 1970."""
 
@@ -95,7 +95,7 @@ def tried(ground: Ground, peer: Peer, programs: Programs, sizes: Sizes, loads: "
     """Try a peer on its own topics.
 
     Raises:
-        ClientError: if it ends, makes no progress, or omits an event or answers it twice.
+        ClientError: if the peer ends, makes no progress, or omits an event or answers it twice.
     """
     # A series' first event costs more than later ones.
     warm, measured = max(sizes.series, int(peer.warm * loads.warm)), max(1, int(peer.share * sizes.events))
@@ -154,7 +154,7 @@ def _rate(watch: Watch, records: int, warm: int) -> Rate:
 
 
 async def _loaded(site: Site, client: Client, numbers: tuple[int, int], per_second: float) -> Latency | None:
-    """Send ``numbers`` (the first and the count) at a rate, and return the latency of their releases."""
+    """Send ``numbers`` (the first number and the count) at a given rate; return the latency of their releases."""
     start, count = numbers
     more = list(events(_of(site.sizes, count), start=start))
     before = _spread(site.sizes, start)
@@ -218,7 +218,7 @@ def _key(series: int) -> bytes:
 
 
 async def _entered(site: Site, client: Client, given: int) -> None:
-    """Wait for a ledger record per event, because a peer without transactions may end before sending them."""
+    """Wait for one ledger record per event; a peer without transactions may end before sending them."""
     deadline = time.perf_counter() + PATIENCE_SECONDS
     async with LogReader.opened(site.settings, "read_committed") as reader:
         while True:
@@ -279,7 +279,7 @@ async def _written(site: Site, given: int) -> OutputVolume:
 
 
 def _number(record: Any, numbers: list[int], series: int) -> int:
-    """Return the number of the event that a release answers, from its header or its content."""
+    """Return the number of the event that a release answers, as read from its header or its content."""
     for name, value in record.headers:
         if name == INPUT_HEADER:
             return numbers[int(value)] if int(value) < len(numbers) else -1

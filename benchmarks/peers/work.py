@@ -1,7 +1,7 @@
 """The work of each working peer: parse an event, hash it with a key, update means, dump three records.
 
-It has no privacy. Each event gives a release, a ledger record and a row, as long as the worker's. `PeerStreams.java`
-does the same. Quix Streams runs this file in its own environment, so it needs only orjson.
+It has no privacy. Each event produces a release, a ledger record and a row, each as long as the worker's.
+`PeerStreams.java` does the same. Quix Streams runs this file in its own environment, so it needs only orjson.
 """
 
 import hashlib

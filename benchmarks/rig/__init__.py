@@ -1,1 +1,1 @@
-"""What benchmarks run on: broker, topics, workloads, measured processes, and clients to compare."""
+"""The equipment of benchmarks: broker, topics, workloads, measured processes, and clients to compare with."""

@@ -21,7 +21,7 @@ def until(condition: Callable[[], bool], what: str, client: WatchedClient) -> fl
     """Wait until ``condition`` holds; return the seconds that it took.
 
     Raises:
-        ClientError: if the client ends, or the condition fails for minutes; ``what`` names the condition.
+        ClientError: if the client ends, or the condition stays false for minutes; ``what`` names the condition.
     """
     began = time.perf_counter()
     while not condition():
@@ -33,7 +33,7 @@ def until(condition: Callable[[], bool], what: str, client: WatchedClient) -> fl
 
 
 def served(port: int) -> list[int]:
-    """Return the worker's active partitions; none before it is ready and while the group rebalances."""
+    """Return the worker's active partitions; empty before it is ready and while the group rebalances."""
     with suppress(OSError, http.client.HTTPException):
         status, text = _get(port, "/readyz")
         if status == http.client.OK:
@@ -42,14 +42,14 @@ def served(port: int) -> list[int]:
 
 
 def ready(port: int) -> bool:
-    """Return whether the worker is ready, even without a partition."""
+    """Return whether the worker is ready, even if it has no partition."""
     with suppress(OSError, http.client.HTTPException):
         return _get(port, "/readyz")[0] == http.client.OK
     return False
 
 
 def measure(port: int, name: str) -> dict[int | None, float]:
-    """Return a metric by partition, with None for the whole worker; empty if the worker lacks it."""
+    """Return a metric by partition, with None for the whole worker; empty if the worker does not export it."""
     found = (_SAMPLE.fullmatch(line) for line in _get(port, "/metrics")[1].splitlines())
     return {
         None if one["partition"] is None else int(one["partition"]): float(one["value"])

@@ -12,7 +12,7 @@ _CPU_FACTS = Path("/proc/cpuinfo")
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The machine of a run, without which figures mean little."""
+    """The machine of a run; figures mean little without it."""
 
     cpu: str
     cores: int

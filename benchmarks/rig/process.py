@@ -23,14 +23,14 @@ _KIBIBYTE = 1024
 
 
 class ClientError(Exception):
-    """The client ended or makes no progress; the message holds the end of its log."""
+    """The client ended or made no progress; the message holds the end of its log."""
 
 
 class Client:
     """A running process under measurement."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", log: Path) -> None:
-        """Wrap a process; ``running`` makes clients."""
+        """Wrap a process; use ``running`` to create clients."""
         self._process = process
         self._log = log
 
@@ -71,11 +71,11 @@ class Client:
         self._process.wait()
 
     def last_words(self) -> str:
-        """Return the end of its log."""
+        """Return the end of the log."""
         return self._log.read_text(errors="replace")[-3000:]
 
     def cpu_seconds(self) -> float:
-        """Return the processor time of all its threads so far."""
+        """Return the processor time of all the client's threads so far."""
         return cpu_seconds(self._process.pid)
 
     def peak_bytes(self) -> int:
@@ -95,7 +95,7 @@ class Client:
 def cpu_seconds(pid: int) -> float:
     """Return the processor time of all threads of a process so far, or 0 if it is gone.
 
-    It is exact, unlike the clock ticks in /proc, of which a short run may have none.
+    It is exact, unlike the clock ticks in /proc, which may be 0 for a short run.
     """
     clock = (~pid << 3) | 2  # clock_getcpuclockid(3) of Linux
     try:
@@ -105,7 +105,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 class Usage(NamedTuple):
-    """Usage of a command: its processor time, including the system's for it, and its peak memory."""
+    """A command's usage: its processor time, including system time, and its peak memory."""
 
     seconds: float
     peak_bytes: int

@@ -1,4 +1,4 @@
-"""How many records a worker reports as committed over time; for records that may have no output."""
+"""How many records a worker reports as committed over time; used if records may have no output."""
 
 import time
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from benchmarks.rig.watch import PATIENCE_SECONDS, Rate
 
 _COMMITTED = "landmark_events_total"
 _POLL_SECONDS = 0.1
-"""The worker writes all its metrics at each request, which costs it milliseconds."""
+"""Each request makes the worker write all its metrics, which takes it milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Progress:
         """Wait for ``records`` more committed records; return the rate from the first batches to the last.
 
         Raises:
-            ClientError: if the worker ends, nothing moves for minutes, or all commits came at once.
+            ClientError: if the worker ends, nothing changes for minutes, or all commits came at the same moment.
         """
         start = self._moments[0].committed
         while (found := self._look()).committed < start + records:

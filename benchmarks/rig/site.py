@@ -1,4 +1,4 @@
-"""A site: topics, settings and key of one run on a separate broker, removed afterwards."""
+"""A site: the topics, settings and key of one run on a separate broker, removed after the run."""
 
 import asyncio
 import shutil
@@ -24,9 +24,9 @@ from stream_app.setup import keyfile
 from stream_app.setup.settings import Settings
 
 _BROKER = {"log.segment.delete.delay.ms": "1000", "log.initial.task.delay.ms": "1000"}
-"""These settings delete the topics of finished runs from the disk at once."""
+"""Settings that make the broker delete finished runs' topics from disk immediately."""
 _FULL_SPEED = ("-XX:TieredStopAtLevel=4",)
-"""Java's default, because a local broker is tuned to start quickly."""
+"""Java's default; a local broker is otherwise tuned to start quickly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Site:
         return seat
 
     def send(self, events: Iterable[Event]) -> int:
-        """Append events to the events topic, each on its series' partition; return their number."""
+        """Append events to the events topic, each on its series' partition; return how many there were."""
         return asyncio.run(send_events(self.settings, events))
 
     def other_outputs(self) -> TopicNames:

@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.rig.stock CONFIG LAYOUT RELEASES LEDGER`` consumes the events topic of a configuration, decides
 nothing and writes values of the layout's sizes. With only CONFIG it does the work of `benchmarks.peers.work` and writes
-to the configuration's own topics. Its changelog topic is that of the application id `<application>-other`.
+to the configuration's own topics. Its changelog topic belongs to the application id `<application>-other`.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ def busy(event: Any, table: Any) -> tuple[bytes, bytes, bytes]:
 
 
 def app_of(settings: Settings, work_of: Answer, releases: str, ledger: str) -> Any:
-    """Return the app, with default settings where they were fastest."""
+    """Return the app, with default settings wherever they were fastest."""
     names = TopicNames.of(settings.prefix, settings.application)
     app = faust.App(
         f"{settings.application}-other",

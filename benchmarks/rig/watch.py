@@ -14,21 +14,21 @@ from stream_app.setup.settings import Settings
 
 POLL_SECONDS = 0.02
 QUIET_SECONDS = 2.0
-"""Once there are enough offsets, a pause this long means that all records and markers are there."""
+"""Once there are enough offsets, a pause this long means that all records and markers have arrived."""
 PATIENCE_SECONDS = 180.0
 
 
 class WatchedClient(Protocol):
-    """What makes the topic grow: one `Client`, or several."""
+    """The client that makes the topic grow: one `Client`, or several."""
 
     def check(self) -> None:
-        """Raise `ClientError` if it has ended."""
+        """Raise `ClientError` if the client has ended."""
 
     def last_words(self) -> str:
-        """Return the end of its log."""
+        """Return the end of the log."""
 
     def cpu_seconds(self) -> float:
-        """Return the processor time of all its threads so far."""
+        """Return the processor time of all the client's threads so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Rate:
 
     per_second: float
     cpu_microseconds: float
-    """The client's processor time per record, which other programs on the machine affect less than speed."""
+    """The client's processor time per record, which is less affected by other programs than the speed is."""
 
     @classmethod
     def of(cls, records: float, seconds: float, cpu_seconds: float) -> "Rate":
@@ -60,7 +60,7 @@ class Watch:
     """The growth of one topic while a client works."""
 
     def __init__(self, settings: Settings, topic: str, before: Sample) -> None:
-        """Start with the ends ``before`` the client; use ``begun`` to create watches."""
+        """Start with the ends ``before`` the client started; use ``begun`` to create watches."""
         self._settings = settings
         self._topic = topic
         self.samples = [before]
@@ -72,10 +72,10 @@ class Watch:
         return cls(settings, topic, asyncio.run(_first_sample(settings, topic)))
 
     def until(self, records: int, client: WatchedClient, show: Show, *, whole: bool = True) -> Self:
-        """Watch until ``records`` are committed or, unless ``whole``, that many offsets of any kind.
+        """Watch until ``records`` are committed or, unless ``whole``, until that many offsets of any kind are.
 
         Raises:
-            ClientError: if the client ends, or nothing moves for minutes.
+            ClientError: if the client ends, or nothing changes for minutes.
         """
         asyncio.run(self.follow(records, client, show, whole=whole))
         return self
@@ -104,17 +104,17 @@ class Watch:
 
     @property
     def offsets(self) -> int:
-        """The number of offsets committed so far, of records and of transaction markers."""
+        """The number of offsets committed so far, for records and transaction markers."""
         return sum(self.samples[-1].ends) - sum(self.samples[0].ends)
 
     def rate(self, records: int | None = None) -> Rate:
-        """Return the rate from the first output to the last, of ``records`` in all (None: all offsets).
+        """Return the rate from the first output to the last, for ``records`` in all (None: all offsets).
 
-        It starts once every partition has its first output. Partitions take turns, so when one of them commits, much of
-        the others' first batches is done too.
+        The rate starts once every partition has its first output. Partitions take turns, so when one of them commits,
+        much of the others' first batches is done too.
 
         Raises:
-            ClientError: if all outputs came at once, so that there is no rate.
+            ClientError: if all outputs came at the same moment, so that there is no rate.
         """
         last = self.samples[-1]
         first = next(sample for sample in self.samples if self._reach(sample) == self._reach(last))
@@ -123,7 +123,7 @@ class Watch:
         return Rate.of(counted * share, last.moment - first.moment, last.cpu_seconds - first.cpu_seconds)
 
     def _reach(self, sample: Sample) -> int:
-        """Return how many partitions had any output at the sample."""
+        """Return how many partitions had any output when the sample was taken."""
         return sum(now > before for now, before in zip(sample.ends, self.samples[0].ends, strict=True))
 
 

@@ -81,7 +81,7 @@ class Crew:
     @classmethod
     @contextmanager
     def started(cls, site: Site, count: int, **more: object) -> "Iterator[Crew]":
-        """Start all workers at once, on all cores; leaving the block stops those still running."""
+        """Start all workers at the same time, on all cores; leaving the block stops those still running."""
         cores = site.ground.cores.client | site.ground.cores.others
         seats = [site.seat(f"worker-{number}", **more) for number in range(count)]
         with ExitStack() as stack:

@@ -13,7 +13,7 @@ from stream_app.kafka.client.sending import Event
 HOUR_MS = 3_600_000
 START_MS = 1_338_534_000_000
 LANDMARK_HOURS = (5, 20)
-"""The landmarks of every series: an early hour that short runs reach too, and some evening hours."""
+"""The landmarks of every series: an early hour, which even short runs reach, and some evening hours."""
 
 VALUES: dict[str, dict[str, Any]] = {
     "number": {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001},
@@ -87,7 +87,7 @@ def events(sizes: Sizes, start: int = 0, *, members: bool = False) -> Iterator[E
 
 
 def value(kind: str, number: int) -> object:
-    """Return the raw value of an event, which is synthetic so that a benchmark holds nobody's data."""
+    """Return the raw value of an event; it is synthetic so that a benchmark contains no personal data."""
     spread = number * _STRIDE % _PERIOD
     if kind == "number":
         return spread / 1000

@@ -1,7 +1,7 @@
 # ruff: noqa: INP001 (a script, part of no package)
-"""An example receiver of alerts: prints a line for each that Alertmanager sends, with the page that says what to do.
+"""An example receiver of alerts: prints a line for each alert, with the page that says what to do.
 
-``receiver.py [PORT]``. It shows that alerts get through; a pager, a chat or a mailbox is what you need in its place.
+``receiver.py [PORT]``. It shows that alerts from Alertmanager get through; replace it by a pager, a chat or a mailbox.
 """
 
 import json
@@ -11,10 +11,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Receiver(BaseHTTPRequestHandler):
-    """Answers what Alertmanager's ``webhook_configs`` sends (its version 4)."""
+    """Answers the messages that Alertmanager's ``webhook_configs`` sends (version 4)."""
 
     def do_POST(self) -> None:
-        """Print the alerts of one message; 400 for what is none."""
+        """Print the alerts of one message; answer 400 if it is invalid."""
         try:
             message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             lines = [
@@ -35,7 +35,7 @@ class Receiver(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Write no line a request: what came stands there already."""
+        """Log nothing per request, because the alerts are already printed."""
 
 
 if __name__ == "__main__":

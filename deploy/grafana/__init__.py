@@ -1,1 +1,1 @@
-"""The Grafana dashboards, from which `python -m deploy.grafana` makes their JSON."""
+"""The Grafana dashboards, whose JSON `python -m deploy.grafana` writes."""

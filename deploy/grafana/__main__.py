@@ -12,7 +12,7 @@ DASHBOARDS = (OPERATION, PRIVACY)
 
 
 def text_of(dashboard: Dashboard) -> str:
-    """Return what the file of a dashboard holds."""
+    """Return the content of a dashboard's file."""
     return json.dumps(dashboard.document(), indent=1, ensure_ascii=False) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""A dashboard: rows of panels, and what its reader can choose."""
+"""A dashboard: rows of panels, and the choices of its reader."""
 
 from typing import Any, NamedTuple
 
@@ -6,11 +6,11 @@ from deploy.grafana.panel import SOURCE, Panel
 
 COLUMNS = 24
 OURS = '{__name__=~"landmark_partitions_running|landmark_audit_entries"}'
-"""What each worker, and each audit that follows, shows."""
+"""Metrics of every worker and every following audit."""
 
 
 class Variable(NamedTuple):
-    """What the reader can choose: values of a label, several or all."""
+    """A choice for the reader: values of a label, several or all."""
 
     name: str
     label: str
@@ -42,14 +42,14 @@ POLICY = Variable(
 
 
 class Row(NamedTuple):
-    """Panels under one heading, from left to right and on in the next line."""
+    """Panels under one heading, from left to right, continued on the next line."""
 
     title: str
     panels: tuple[Panel, ...]
 
 
 class Dashboard(NamedTuple):
-    """One dashboard; ``name`` is that of its file, ``linked`` that of the one beside it."""
+    """One dashboard; ``name`` is its file's name, ``linked`` the name of the other dashboard."""
 
     name: str
     title: str
@@ -57,10 +57,10 @@ class Dashboard(NamedTuple):
     variables: tuple[Variable, ...]
     rows: tuple[Row, ...]
     span: str
-    """How far back it looks at first, as Grafana writes times: ``1h``."""
+    """The initial time range, in Grafana's notation: ``1h``."""
 
     def document(self) -> dict[str, Any]:
-        """Return its JSON, as Grafana provisions it."""
+        """Return the JSON, as Grafana provisions it."""
         return {
             "uid": f"landmark-stream-{self.name}",
             "title": self.title,

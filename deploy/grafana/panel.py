@@ -1,18 +1,18 @@
-"""A panel: what it shows, in which unit, from which queries; and its form in Grafana's JSON."""
+"""A panel: what it shows, its unit and queries, and its form in Grafana's JSON."""
 
 from typing import Any, Literal, NamedTuple
 
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 """The data source that the reader chose."""
 CHOSEN = 'job=~"$job", instance=~"$instance"'
-"""What stands for ``*`` among the labels of a query: the workers and audits that the reader chose."""
+"""The labels that replace ``*`` in a query: the workers and audits that the reader chose."""
 
 Kind = Literal["stat", "timeseries", "heatmap", "table"]
 Unit = Literal["short", "none", "percentunit", "s", "bytes", "d", "ops", "dateTimeFromNow"]
 
 
 class Query(NamedTuple):
-    """An expression, ``{*`` for the chosen instances, and the name of its lines."""
+    """An expression, with ``{*`` for the chosen instances, and the name of its lines."""
 
     expression: str
     legend: str = ""
@@ -24,31 +24,31 @@ class Query(NamedTuple):
 
 
 class Step(NamedTuple):
-    """From ``value`` on, in the panel's unit, it has this color; None: from the lowest value on."""
+    """The color from ``value`` on, in the panel's unit; None means from the lowest value on."""
 
     value: float | None
     color: Literal["green", "orange", "red", "blue"]
 
 
 GREEN = (Step(None, "green"),)
-"""Of a figure that has no bound: good or bad only beside others."""
+"""Steps for a figure without a bound: good or bad only in comparison."""
 
 
 def rising(warning: float, alarm: float | None = None) -> tuple[Step, ...]:
-    """Return the steps of a figure that gets worse as it grows."""
+    """Return the steps for a figure that gets worse as it grows."""
     steps = (Step(None, "green"), Step(warning, "orange" if alarm is not None else "red"))
     return steps if alarm is None else (*steps, Step(alarm, "red"))
 
 
 def falling(alarm: float, warning: float | None = None) -> tuple[Step, ...]:
-    """Return the steps of a figure that gets worse as it falls."""
+    """Return the steps for a figure that gets worse as it falls."""
     if warning is None:
         return (Step(None, "red"), Step(alarm, "green"))
     return (Step(None, "red"), Step(alarm, "orange"), Step(warning, "green"))
 
 
 class Panel(NamedTuple):
-    """One panel; ``width`` and ``height`` in cells of the grid, 24 of them in a row."""
+    """One panel; ``width`` and ``height`` are in cells of the grid, which has 24 per row."""
 
     kind: Kind
     title: str
@@ -62,7 +62,7 @@ class Panel(NamedTuple):
     decimals: int | None = None
 
     def document(self, number: int, x: int, y: int) -> dict[str, Any]:
-        """Return its JSON, at a place of the grid."""
+        """Return the panel's JSON at a position in the grid."""
         return {
             "id": number,
             "type": self.kind,

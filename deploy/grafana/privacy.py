@@ -1,4 +1,4 @@
-"""The privacy officer's dashboard: epsilon spent, remaining budget, how long it lasts, and audit findings."""
+"""The privacy officer's dashboard: epsilon spent, remaining budget, how long it will last, audit findings."""
 
 from deploy.grafana.dashboard import INSTANCE, JOB, POLICY, Dashboard, Row
 from deploy.grafana.panel import Panel, Query, falling, rising

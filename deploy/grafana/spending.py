@@ -1,4 +1,4 @@
-"""The rows of the privacy officer's dashboard on budgets and decisions, by policy and scheme."""
+"""The rows on budgets and decisions, by policy and scheme, of the privacy officer's dashboard."""
 
 from deploy.grafana.dashboard import Row
 from deploy.grafana.panel import Panel, Query, falling, rising
@@ -20,7 +20,7 @@ RELEASED = 'landmark_decisions_total{*, policy=~"$policy", decision!="control"}'
 
 
 def days(by: str) -> str:
-    """Return the query of the days until the mean series has nothing left, at the rate of the last day."""
+    """Return the query for the days until the mean series has no budget left, at the rate of the last day."""
     return f"sum{by} ({LEFT_NANO}) / (sum{by} (increase({USED}[1d])) > 0)"
 
 

@@ -1,10 +1,10 @@
-"""The rows of the operators' dashboard on stopped partitions, recovery and the resources of processes."""
+"""The rows on stopped partitions, recovery and process resources of the operators' dashboard."""
 
 from deploy.grafana.dashboard import Row
 from deploy.grafana.panel import Panel, Query, rising
 
 OURS = "and on (job, instance) (landmark_partitions_running{*} or landmark_audit_entries{*})"
-"""Of what every process exports, that of workers and audits."""
+"""A filter that keeps workers and audits, not other processes."""
 
 RECOVERY = Row(
     "Stops, recovery and recall",

@@ -1,9 +1,9 @@
 # ruff: noqa: INP001 (a script, part of no package)
-"""Write the image's hashed locks beside this file, for each machine: what the worker runs with, and is built with.
+"""Write the image's hashed locks beside this file, per machine: for running the worker and building it.
 
-For each package that the requirements of pyproject.toml come to, in the versions of constraints.txt: the SHA-256 of the
-wheel that pip takes for the image, as the index states it; of the few packages without a wheel for a machine that of
-their sources. Run it with the image's version of Python; ``install`` reads the files.
+They list each package required by pyproject.toml, directly or indirectly, in its version from constraints.txt. Each has
+the SHA-256 of the wheel that pip would take for the image, as the index gives it. The few packages that have no wheel
+for a machine have the hash of their sources. Run it with the image's version of Python; ``install`` reads the files.
 """
 
 import json
@@ -17,11 +17,14 @@ from typing import Any
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 GLIBC = ("manylinux2014", "manylinux_2_17", "manylinux_2_24", "manylinux_2_27", "manylinux_2_28", "manylinux_2_34")
-"""Up to what Debian 12 has (glibc 2.36)."""
+"""Versions up to that of Debian 12 (glibc 2.36)."""
 MACHINES = ("x86_64", "aarch64")
-"""Docker's linux/amd64 and linux/arm64. What the first one needs is looked up, and has wheels; others need the same."""
+"""Docker's linux/amd64 and linux/arm64.
+
+The needs of the first are looked up, and all have wheels; the others need the same.
+"""
 SOURCES = {"aarch64": ("faust-streaming",)}
-"""Packages that have no wheel for a machine (in November 2026), and are built of their sources there."""
+"""Packages that have no wheel for a machine (in November 2026) and are built from source there."""
 SOURCE_TOOLS = ("cython", "setuptools", "setuptools-scm", "wheel")
 """What builds these."""
 
@@ -32,7 +35,7 @@ def main() -> None:
     """Write the files.
 
     Raises:
-        subprocess.CalledProcessError: if something needed has no wheel for a machine.
+        subprocess.CalledProcessError: if a required package has no wheel for a machine.
     """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     tools = project["build-system"]["requires"]

@@ -1,4 +1,4 @@
-"""The pages under docs/reference, written from the code: ``make reference`` writes them, a test compares.
+"""The pages under docs/reference: ``make reference`` writes them from the code, and a test compares them.
 
-One module a page, each with ``page() -> str``.
+There is one module per page, each with ``page() -> str``.
 """

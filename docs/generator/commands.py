@@ -51,7 +51,7 @@ def _is_listed(action: argparse.Action) -> bool:
 
 
 def _name(action: argparse.Action) -> str:
-    """Return how an argument is written: `--option VALUE`, or the argument's name."""
+    """Return an argument as it is written: `--option VALUE`, or the argument's name."""
     name = action.metavar or (action.dest.upper() if action.option_strings else action.dest)
     forms: dict[int | str | None, str] = {
         0: "",
@@ -72,6 +72,6 @@ def _meaning(action: argparse.Action, parser: argparse.ArgumentParser) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a help's paragraph; lines that it sets apart stay so."""
+    """Return a paragraph of help text; its line breaks are kept."""
     lines = [line.strip() for line in text.splitlines()]
     return "".join(f"{line}\\\n" for line in lines[:-1]) + lines[-1] + "\n"

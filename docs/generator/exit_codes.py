@@ -8,7 +8,7 @@ MIDDLE = "\nThe same more exactly, where a command has more to say:\n\n"
 
 
 def page() -> str:
-    """Return the page: the codes of all commands, then what they mean for single ones."""
+    """Return the page: the codes of all commands, then their meanings for individual commands."""
     rows = [
         (code(command), code(number), sentence(text)) for command, own in OWN.items() for number, text in own.items()
     ]

@@ -24,7 +24,7 @@ What is no fault: a remark has the same members as a finding, and changes no exi
 
 
 def page() -> str:
-    """Return the page: a row for each code of a finding, then one for each of a remark."""
+    """Return the page: a row for each finding's code, then one for each remark's code."""
     rows = [(code(name), kind_of(name), sentence(meaning)) for name, meaning in CODES.items()]
     remarks = [(code(name), sentence(meaning)) for name, meaning in REMARKS.items()]
     found = TOP + table(("code", "wrong", "what it means"), rows) + REMARKED + table(("code", "what it means"), remarks)

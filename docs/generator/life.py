@@ -1,4 +1,4 @@
-"""The page of the states of a partition's life."""
+"""The page about the states of a partition's life."""
 
 import inspect
 from typing import get_args
@@ -15,7 +15,7 @@ page is written from.
 
 
 def diagram() -> str:
-    """Return the states and their steps as a Mermaid diagram."""
+    """Return the states and their transitions as a Mermaid diagram."""
     lines = [f"  [*] --> {Away.__name__}: assigned"]
     lines += [f"  {before.__name__} --> {after.__name__}: {why}" for (before, after), why in LIFE.items()]
     lines += [f"  {state.__name__} --> [*]: revoked" for state in get_args(State)]

@@ -1,11 +1,11 @@
-"""Markdown that the pages are made of."""
+"""Markdown elements for the pages."""
 
 import re
 from collections.abc import Iterable, Sequence
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table; cells are Markdown in one line, of which bars and line ends are made harmless."""
+    """Return a table; cells are one-line Markdown, in which bars and line ends are made harmless."""
     lines = [header, ["---"] * len(header), *rows]
     return "".join(f"| {' | '.join(_cell(cell) for cell in line)} |\n" for line in lines)
 
@@ -16,13 +16,13 @@ def code(text: object) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return a meaning as a sentence: with a capital, and a full stop where it has none."""
+    """Return a meaning as a sentence, with a capital letter and a full stop if it lacks them."""
     text = text.strip()
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
 def anchor(heading: str) -> str:
-    """Return the anchor of a heading, as renderers of Markdown spell it."""
+    """Return the anchor of a heading, as Markdown renderers spell it."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 

@@ -52,7 +52,7 @@ UNITS = {
     "_remaining": "offsets",
     "_events": "records",
 }
-"""Units by how names end; the others are counts."""
+"""Units by name ending; the other metrics are counts."""
 HEADER = ("name", "type", "unit", "labels", "meaning", "alerts that look at it")
 
 
@@ -69,7 +69,7 @@ def page() -> str:
 
 
 def alerts_on(name: str, rules: list[Any]) -> list[str]:
-    """Return the alerts whose expression has a metric, or a recording rule that has it."""
+    """Return the alerts whose expression contains a metric, or a recording rule that contains it."""
     series = re.compile(rf"(?<![\w:]){name}(_total|_bucket|_sum|_count)?(?![\w:])")
     found: list[str] = []
     for rule in rules:
@@ -93,7 +93,7 @@ def _rows(metrics: Mapping[str, Metric], rules: list[Any]) -> list[tuple[str, ..
 
 
 def _linked(alert: str) -> str:
-    """Return an alert with a link to the page on it, where there is one."""
+    """Return an alert with a link to its page, if there is one."""
     page = ROOT / "docs" / "alerts" / f"{alert}.md"
     return f"[{alert}](../alerts/{alert}.md)" if page.exists() else alert
 

@@ -34,7 +34,7 @@ PARTS = {
 
 
 def page() -> str:
-    """Return the page: a table a part."""
+    """Return the page: one table per part."""
     parts = "".join(f"\n## {title}\n\n{_table(found)}" for title, found in PARTS.items())
     return pages_top("Mistakes", "tests/cli/mistakes") + TOP + parts
 
@@ -47,5 +47,5 @@ def _table(found: Sequence[Mistake]) -> str:
 
 
 def _quoted(line: str) -> str:
-    """Return a line as code; one that has code in it is fenced by two marks."""
+    """Return a line as code; a line that contains code is fenced by two marks."""
     return f"`` {line} ``" if "`" in line else code(line)

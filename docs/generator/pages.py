@@ -31,7 +31,7 @@ PAGES = {
     "stops.md": stops.page,
     "topics.md": topics.page,
 }
-"""Every page by its file's name."""
+"""Every page, by the name of its file."""
 
 
 def write() -> None:

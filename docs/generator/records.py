@@ -1,4 +1,4 @@
-"""The page of records: every member of every record on every topic, from the JSON Schemas."""
+"""The page about records: every member of every record on every topic, from the JSON Schemas."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ TERMS = file_of("terms")
 
 
 def page() -> str:
-    """Return the page: a section for each record, each followed by the objects within it that have a name."""
+    """Return the page: a section for each record, each followed by sections for the named objects in it."""
     listed = [
         (f"[{_title(name)}](#{anchor(_title(name))})", code(topic) if topic else "a file") for name, topic in _topics()
     ]
@@ -31,7 +31,7 @@ def page() -> str:
 
 
 def _topics() -> Iterator[tuple[str, str]]:
-    """Yield every record with its topic, then the documents that lie on none."""
+    """Yield every record with its topic, then the documents that are on no topic."""
     document = asyncapi()
     lies_on = {
         _payload(document, message): channel["address"]
@@ -57,7 +57,7 @@ def _record(file: str, topic: str, seen: set[str]) -> Iterator[str]:
 
 
 def _object(file: str, schema: Any, seen: set[str], level: str, place: str = "") -> Iterator[str]:
-    """Yield the section of a schema, then those of the named objects that it leads to."""
+    """Yield the section of a schema, then the sections of the named objects that it refers to."""
     seen.add(schema["title"])
     inner: list[tuple[str, Any]] = []
     lines = [f"{level} {schema['title']}\n", schema["description"] + "\n"]
@@ -79,7 +79,7 @@ def _object(file: str, schema: Any, seen: set[str], level: str, place: str = "")
 
 
 def _told(file: str, part: Any, inner: list[tuple[str, Any]]) -> str:
-    """Return the type of a value; what has a section of its own is linked to, and put to ``inner``."""
+    """Return the type of a value; a type with a section of its own becomes a link and is added to ``inner``."""
     of, found = _resolved(file, part)
     if of == TERMS and "$ref" in part:
         return _term(found)
@@ -100,7 +100,7 @@ def _told(file: str, part: Any, inner: list[tuple[str, Any]]) -> str:
 
 
 def _form(file: str, part: Any, inner: list[tuple[str, Any]]) -> str:
-    """Return a line on one of several forms; what has no section of its own is told here."""
+    """Return a line for one of several forms; a form without a section of its own is described here."""
     of, found = _resolved(file, part)
     if _has_section(of, found) or "title" not in found:
         return _told(file, part, inner)
@@ -108,7 +108,7 @@ def _form(file: str, part: Any, inner: list[tuple[str, Any]]) -> str:
 
 
 def _term(found: Any) -> str:
-    """Return a link to a word that several records share, with the limit that is its own."""
+    """Return a link to a term that several records share, with the limit of this use if it differs."""
     term = next(each for each in schemas()[TERMS]["$defs"].values() if each["title"] == found["title"])
     own = domain({"type": "integer", "minimum": found["minimum"]}) if "minimum" in found else ""
     limit = own.removeprefix("integer") if found.get("minimum") != term.get("minimum") else ""
@@ -116,14 +116,17 @@ def _term(found: Any) -> str:
 
 
 def _terms() -> str:
-    """Return the section of the words that several records share."""
+    """Return the section on the terms that several records share."""
     document = schemas()[TERMS]
     rows = [(each["title"], _told(TERMS, each, []), each["description"]) for each in document["$defs"].values()]
     return f"## Terms\n\n{document['description']}\n\n" + table(("term", "type", "meaning"), rows)
 
 
 def _has_section(file: str, schema: Any) -> bool:
-    """Return whether a schema is shown apart: an object with a name, or a named choice between such and other names."""
+    """Return whether a schema has its own section.
+
+    It is a named object, or a named choice between such objects and other names.
+    """
     if "title" not in schema or "properties" in schema:
         return "title" in schema
     forms = [_resolved(file, form) for union in UNIONS for form in schema.get(union, [])]
@@ -131,7 +134,7 @@ def _has_section(file: str, schema: Any) -> bool:
 
 
 def _member(file: str, schema: Any, name: str, inner: list[tuple[str, Any]]) -> tuple[str, str, str, str]:
-    """Return the row of a member."""
+    """Return the table row of a member."""
     _, found = _resolved(file, schema["properties"][name])
     default = f"no: {code(json.dumps(found['default']))}" if "default" in found else "no"
     required = "yes" if name in schema.get("required", ()) else default
@@ -139,7 +142,10 @@ def _member(file: str, schema: Any, name: str, inner: list[tuple[str, Any]]) -> 
 
 
 def _resolved(file: str, part: Any) -> tuple[str, Any]:
-    """Return a schema with its references followed, and its file; its own words, but for the title, go over theirs."""
+    """Return a schema with its references followed, and its file.
+
+    The schema's own members override theirs, except for the title.
+    """
     if "$ref" not in part:
         return file, part
     of, target = _resolved(*_referred(file, part))
@@ -147,7 +153,7 @@ def _resolved(file: str, part: Any) -> tuple[str, Any]:
 
 
 def _referred(file: str, part: Any) -> tuple[str, Any]:
-    """Return what a reference leads to, and its file."""
+    """Return the target of a reference, and its file."""
     name, _, pointer = part["$ref"].partition("#")
     target = schemas()[name or file]
     for step in pointer.strip("/").split("/") if pointer else ():

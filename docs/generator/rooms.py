@@ -1,4 +1,4 @@
-"""The page of rooms: every folder and file of the program with its first sentence, and the layers that are checked."""
+"""The page about modules: every folder and file with its first sentence, and the layers that are checked."""
 
 import ast
 import tomllib

@@ -7,7 +7,7 @@ from docs.generator.markdown import code
 
 _FORMATS = {"path": "path", "password": "text, shown nowhere"}
 _LONG = 40
-"""A pattern longer than this is left to the schema."""
+"""Patterns longer than this are shown only in the schema."""
 
 
 def domain(schema: Any) -> str:

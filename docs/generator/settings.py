@@ -17,7 +17,7 @@ UNITS = {
     "partitions": "partitions",
     "_replicas": "workers",
 }
-"""Units by how names end; the others have none."""
+"""Units by name ending; the other settings have none."""
 
 TOP = f"""\
 They stand in one TOML file, `landmark-stream.toml` in the working folder or `--config FILE`. The environment goes over

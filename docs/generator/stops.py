@@ -1,4 +1,4 @@
-"""The page of reasons why a partition stopped."""
+"""The page about the reasons why a partition stopped."""
 
 import re
 
@@ -30,6 +30,6 @@ def page() -> str:
 
 
 def _linked(text: str) -> str:
-    """Put a link within the docs for each address of one of their pages."""
+    """Replace each address of a documentation page with a relative link."""
     address = re.escape(page_at("PAGE")).replace("PAGE", r"(?P<page>[\w/-]+\.md)(?P<anchor>#[\w-]+)?")
     return re.sub(address, r"[\g<page>](../\g<page>\g<anchor>)", text)

@@ -1,4 +1,4 @@
-"""The page of topics, rendered from the AsyncAPI document."""
+"""The page about topics, rendered from the AsyncAPI document."""
 
 from typing import Any
 
@@ -74,7 +74,7 @@ def _headers(document: dict[str, Any], message: dict[str, Any]) -> str:
 
 
 def _operation(document: dict[str, Any], channel: dict[str, Any]) -> dict[str, Any]:
-    """Return the one operation on a channel."""
+    """Return the only operation on a channel."""
     operations = document["operations"].values()
     (found,) = (each for each in operations if resolved(document, each["channel"]) is channel)
     return dict(found)

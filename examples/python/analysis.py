@@ -1,7 +1,7 @@
-"""What can be said of the true values from noisy releases, with its standard error. Needs nothing but Python 3.11.
+"""Estimates of the true values from noisy releases, with standard errors. Needs only Python 3.11.
 
-All of it uses `measurement`, never `value`: estimates are kept in their range and smoothed, so they are biased and hang
-together. Approximated releases repeat an earlier estimate: they are no measurements, and are left out.
+All functions use `measurement`, never `value`. Estimates are kept in their range and smoothed, so they are biased and
+depend on each other. Approximated releases repeat an earlier estimate. They are not measurements, so they are omitted.
 """
 
 import math
@@ -21,13 +21,13 @@ class Figure(NamedTuple):
 
 
 def mean(releases: Iterable[Release]) -> Figure:
-    """Return the mean of the true numbers at the steps that were perturbed. Raises ValueError when there is none."""
+    """Return the mean of the true numbers at the steps that were perturbed. Raises ValueError if none were."""
     noisy = [(found.measurement, found.scale) for found in releases if isinstance(found, Perturbed)]
     return _mean([(number, scale) for number, scale in noisy if isinstance(number, float) and isinstance(scale, float)])
 
 
 def mean_of_part(releases: Iterable[Release], part: str) -> Figure:
-    """Return the mean of a part of the true vectors at the steps that were perturbed, like `mean`."""
+    """Return the mean of one part of the true vectors at the steps that were perturbed, like `mean`."""
     return _mean(
         [
             (found.measurement.parts[part], found.scale.parts[part])
@@ -54,11 +54,11 @@ def total(releases: Iterable[Release], key: str) -> Figure:
 
 
 def share(releases: Iterable[Release], category: Category, categories: int) -> Figure:
-    """Return the share of a category among the true ones; ``categories`` is how many the policy has.
+    """Return the share of a category among the true ones; ``categories`` is the policy's number of categories.
 
     Randomised response keeps the truth with t = e^epsilon / (e^epsilon + categories - 1), and answers each other
-    category with f = (1 - t) / (categories - 1): an answer's expectation is f + (t - f) [truth]. The error given
-    is an upper bound. Raises ValueError when there is no perturbed release of a category.
+    category with f = (1 - t) / (categories - 1): an answer's expectation is f + (t - f) [truth]. The error given is an
+    upper bound. Raises ValueError if there is no perturbed release of a category.
     """
     answers = [
         (found.measurement == category, 1 / found.scale)

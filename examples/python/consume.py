@@ -1,9 +1,9 @@
-"""Follows landmark.releases in a consumer group and prints one line a release. Needs aiokafka.
+"""Follows landmark.releases in a consumer group and prints one line per release. Needs aiokafka.
 
     python consume.py [BOOTSTRAP [TOPIC [GROUP]]]
 
-Each release is handled at least once: an offset is committed when its release has been handled. After a crash the last
-ones come again, so let what you store them in be keyed by series and timestamp, which are unique.
+Each release is handled at least once: its offset is committed after it has been handled. After a crash the last
+releases arrive again, so use series and timestamp, which are unique, as the key wherever you store them.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from release import Approximated, Perturbed, Release, Unknown, Withheld, parse
 
 
 def handle(release: Release) -> None:
-    """Do with a release what the application is for."""
+    """Handle a release; the application's own work goes here."""
     place = f"{release.series}\t{release.timestamp.isoformat()}"
     match release:
         case Perturbed(value=value, scale=scale):
@@ -33,7 +33,7 @@ def handle(release: Release) -> None:
 async def consume(
     bootstrap: str = "127.0.0.1:9092", topic: str = "landmark.releases", group: str = "releases-example"
 ) -> None:
-    """Handle releases for ever, from where the group stopped."""
+    """Handle releases forever, starting where the group stopped."""
     async with AIOKafkaConsumer(
         topic,
         bootstrap_servers=bootstrap,

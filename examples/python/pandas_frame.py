@@ -1,8 +1,8 @@
-"""Shows landmark.releases as a frame of pandas.
+"""Shows landmark.releases as a pandas frame.
 
     python pandas_frame.py [BOOTSTRAP [TOPIC]]
 
-Needs aiokafka and pandas. rows.py tells the columns.
+Needs aiokafka and pandas. rows.py describes the columns.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from rows import KEYS, read, row
 
 
 def frame_of(releases: Iterable[Release]) -> pd.DataFrame:
-    """Return the frame, sorted by series and timestamp. Raises ValueError when a step of a series has two rows."""
+    """Return the frame, sorted by series and timestamp. Raises ValueError if a step of a series has two rows."""
     rows = pd.DataFrame([row(release) for release in releases])
     types: dict[str, Any] = {name: type_of(name) for name in rows.columns}
     frame = rows.astype(types).sort_values(KEYS, ignore_index=True)
@@ -27,7 +27,7 @@ def frame_of(releases: Iterable[Release]) -> pd.DataFrame:
 
 
 def type_of(column: str) -> str:
-    """Return the type of a column; all of them have nulls."""
+    """Return the type of a column; every type allows nulls."""
     if column in {"timestamp", "source"}:
         return "datetime64[ms, UTC]"
     if column in {"policy", "items"} or column.startswith(("counts_", "measured_counts_")):

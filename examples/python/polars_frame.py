@@ -1,8 +1,8 @@
-"""Shows landmark.releases as a frame of polars.
+"""Shows landmark.releases as a polars frame.
 
     python polars_frame.py [BOOTSTRAP [TOPIC]]
 
-Needs aiokafka and polars. rows.py tells the columns.
+Needs aiokafka and polars. rows.py describes the columns.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from rows import KEYS, read, row
 
 
 def frame_of(releases: Iterable[Release]) -> pl.DataFrame:
-    """Return the frame, sorted by series and timestamp. Raises ValueError when a step of a series has two rows."""
+    """Return the frame, sorted by series and timestamp. Raises ValueError if a step of a series has two rows."""
     rows = [row(release) for release in releases]
     names = dict.fromkeys(name for each in rows for name in each)
     frame = pl.DataFrame(rows, schema={name: type_of(name) for name in names}).sort(KEYS)

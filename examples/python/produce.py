@@ -2,8 +2,8 @@
 
     python produce.py [BOOTSTRAP [TOPIC [SEPARATOR]]] < observations.jsonl
 
-The key is the series id in UTF-8, or the part before the worker's `member_separator` where it has one; aiokafka's
-default partitioner is murmur2, as in Java. With another key or another partitioner the worker rejects the record as
+The key is the series id in UTF-8, or the part before the worker's `member_separator` if it has one. aiokafka's default
+partitioner is murmur2, as in Java. If the key or the partitioner is different, the worker rejects the record as
 `misrouted`.
 """
 
@@ -30,7 +30,7 @@ async def produce(
     topic: str = "landmark.events",
     separator: str | None = None,
 ) -> int:
-    """Send all, in order; return how many were acknowledged by all replicas."""
+    """Send all observations in order; return how many were acknowledged by all replicas."""
     async with AIOKafkaProducer(bootstrap_servers=bootstrap, acks="all", enable_idempotence=True) as producer:
         sent = [
             await producer.send(topic, key=key_of(found["series"], separator), value=json.dumps(found).encode())
@@ -41,7 +41,7 @@ async def produce(
 
 
 def key_of(series: str, separator: str | None) -> bytes:
-    """Return the record key of a series: its member, where a separator names members."""
+    """Return the record key of a series: its member, if a separator names members."""
     return (series.split(separator, maxsplit=1)[0] if separator else series).encode()
 
 

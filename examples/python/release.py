@@ -1,7 +1,7 @@
-"""Releases of Landmark Stream as typed values. Needs nothing but Python 3.11.
+"""Releases of Landmark Stream as typed values. Needs only Python 3.11.
 
-Members that this file does not know are ignored. A release whose decision or value it does not know becomes `Unknown`:
-count it, show it, but take no number from it.
+Unknown members are ignored. A release with an unknown decision or kind of value becomes `Unknown`: you may count and
+show such releases, but do not use any number from them.
 """
 
 import json
@@ -23,7 +23,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """Numbers by name: the parts of a vector, or what a mean was made of."""
+    """Numbers by name: the parts of a vector, or the sum and count of a mean."""
 
     parts: dict[str, float]
 
@@ -49,7 +49,7 @@ class Perturbed:
 
 @dataclass(frozen=True, slots=True)
 class Approximated:
-    """The estimate of an earlier step again: no new information."""
+    """A repetition of an earlier step's estimate, without new information."""
 
     series: str
     timestamp: datetime
@@ -60,7 +60,7 @@ class Approximated:
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """The step had an event; nothing more is said."""
+    """A step that had an event; nothing more is said."""
 
     series: str
     timestamp: datetime
@@ -69,7 +69,7 @@ class Withheld:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A decision or a kind of value that is younger than this file."""
+    """A decision or kind of value that is newer than this file."""
 
     series: str
     timestamp: datetime
@@ -80,7 +80,7 @@ Release = Perturbed | Approximated | Withheld | Unknown
 
 
 def parse(record: bytes) -> Release:
-    """Return the release that a record's value holds. Raises ValueError or KeyError for what is no release."""
+    """Return the release in a record's value. Raises ValueError or KeyError if the value is not a release."""
     found: dict[str, Any] = json.loads(record)
     series, timestamp, decision = found["series"], _time(found["timestamp"]), found["decision"]
     value, measurement = (_value(_bins(found, name)) for name in ("value", "measurement"))
@@ -103,7 +103,7 @@ def _time(milliseconds: int) -> datetime:
 
 
 def _bins(found: dict[str, Any], name: str) -> Any:
-    """Return a member; the bins of a histogram of numbers by their place, from 0 on."""
+    """Return a member; for a histogram of numbers, its bins by position, from 0 on."""
     member = found.get(name)
     if found.get("statistic") == "histogram" and isinstance(member, list):
         return {str(place): number for place, number in enumerate(member)}
@@ -111,7 +111,7 @@ def _bins(found: dict[str, Any], name: str) -> Any:
 
 
 def _value(found: Any) -> Value | None:
-    """Return a value of a known kind, else None."""
+    """Return a value of a known kind, otherwise None."""
     if isinstance(found, (bool, str)):
         return found
     if isinstance(found, (int, float)):

@@ -1,20 +1,20 @@
-"""Releases as rows for a frame, whatever library it is of. Needs aiokafka.
+"""Releases as rows for a frame of any library. Needs aiokafka.
 
-One row a release; series and timestamp together are unique. What does not apply to a row is left out:
+Each release is one row, and series and timestamp together are unique. Columns that do not apply to a row are omitted:
 
     series, timestamp        timestamp in UTC, to the millisecond
-    decision                 perturbed, approximated or withheld; others are younger than this file and have no value
+    decision                 perturbed, approximated or withheld; others are newer than this file and have no value
     policy                   number of the policy version
-    number                   estimate, of a series of numbers
-    counts_KEY               estimates, of a series of counts: one column a key
-    latitude, longitude      estimate, of a series of locations, in degrees
-    part_NAME                estimates, of a series of vectors: one column a part
-    category                 estimate, of a series of categories ("true" and "false" of booleans)
-    measured_...             the same of the measurement: perturbed rows alone
-    scale, epsilon           scale of the noise and its price: perturbed rows alone
+    number                   estimate, for a series of numbers
+    counts_KEY               estimates, for a series of counts: one column per key
+    latitude, longitude      estimate, for a series of locations, in degrees
+    part_NAME                estimates, for a series of vectors: one column per part
+    category                 estimate, for a series of categories ("true" and "false" for booleans)
+    measured_...             the same for the measurement: perturbed rows only
+    scale, epsilon           scale of the noise and its epsilon: perturbed rows only
     scale_NAME               scale of the noise by part, instead of scale
-    statistic, items         what was made of many numbers, and of how many where that is public: perturbed rows
-    source                   step that the estimate is of: approximated rows alone
+    statistic, items         statistic of many numbers, and how many if that is public: perturbed rows
+    source                   step that the estimate comes from: approximated rows only
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ KEYS = ["series", "timestamp"]
 
 
 async def read(bootstrap: str = "127.0.0.1:9092", topic: str = "landmark.releases") -> list[Release]:
-    """Return all releases up to the topic's end of now, committed ones only."""
+    """Return all committed releases up to the topic's current end."""
     found = []
     async with AIOKafkaConsumer(
         topic,
@@ -74,7 +74,7 @@ def row(release: Release) -> dict[str, Any]:
 
 
 def columns(value: Value, prefix: str = "") -> dict[str, Any]:
-    """Return the columns of a value, by its kind."""
+    """Return the columns of a value, according to its kind."""
     match value:
         case bool():
             return {f"{prefix}category": str(value).lower()}

@@ -1,9 +1,10 @@
-"""Registers the schemas with a schema registry that has Confluent's API. Needs nothing but Python 3.11.
+"""Registers the schemas with a schema registry that has Confluent's API. Needs only Python 3.11.
 
     python register.py REGISTRY SCHEMAS [STRATEGY [PREFIX]]
 
-REGISTRY is the address of the API, SCHEMAS the folder of the schema files, STRATEGY what subjects are named after:
-`topic` (the default), `record` or `topic-record`. Run it as often as you like: what is there already stays as it is.
+REGISTRY is the address of the API, SCHEMAS the folder of the schema files, and STRATEGY the source of subject names:
+`topic` (the default), `record` or `topic-record`. It can be run any number of times; schemas already registered stay
+unchanged.
 """
 
 import json
@@ -24,9 +25,9 @@ TOPICS = {
 
 
 def subjects(schemas: Path, strategy: str, prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every subject with its schema, each after those that it refers to.
+    """Yield every subject with its schema, each after the subjects that it refers to.
 
-    Files come first, under their own names: these are what references name.
+    Files come first, under their own names, because references use these names.
     """
     shared = newest(schemas, "terms")
     files = {record: newest(schemas, record) for records in TOPICS.values() for record in records}
@@ -41,13 +42,16 @@ def subjects(schemas: Path, strategy: str, prefix: str) -> Iterator[tuple[str, d
 
 
 def newest(schemas: Path, record: str) -> str:
-    """Return the file of the highest version of a record's schema: what fitted an earlier one of an output fits it."""
+    """Return the file with the highest version of a record's schema.
+
+    Output that matched an earlier version matches it too.
+    """
     found = schemas.glob(f"{record}.v*.schema.json")
     return max(found, key=lambda file: int(file.name.removeprefix(f"{record}.v").partition(".")[0])).name
 
 
 def union(topic: str, files: list[str]) -> dict[str, Any]:
-    """Return the schema of a topic: a record of it is one of these. Titles name generated classes."""
+    """Return the schema of a topic: its records match one of the files. Titles name generated classes."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Any record of {topic}",
@@ -64,7 +68,7 @@ def referred(schema: Any) -> set[str]:
 
 
 def register(registry: str, subject: str, schema: dict[str, Any]) -> int:
-    """Register a schema under a subject; return its id. Raises urllib.error.HTTPError where the registry refuses it."""
+    """Register a schema under a subject; return its id. Raises urllib.error.HTTPError if it is refused."""
     body = {
         "schemaType": "JSON",
         "schema": json.dumps(schema),
@@ -80,7 +84,7 @@ def register(registry: str, subject: str, schema: dict[str, Any]) -> int:
 
 
 def main(registry: str, schemas: str, strategy: str = "topic", prefix: str = "landmark") -> None:
-    """Register all and print their ids."""
+    """Register all schemas and print their ids."""
     if strategy not in {"topic", "record", "topic-record"}:
         raise SystemExit(f"{strategy}: no strategy; say topic, record or topic-record")
     for subject, schema in subjects(Path(schemas), strategy, prefix):

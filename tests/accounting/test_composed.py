@@ -1,4 +1,4 @@
-"""Compositions against sums by hand, the worked example of the paper, and closed forms."""
+"""Compositions compared with sums by hand, the worked example of the paper, and closed forms."""
 
 from math import exp
 
@@ -37,13 +37,16 @@ def steps() -> SpentSteps:
 
 @pytest.fixture
 def correlated(steps: SpentSteps) -> CorrelatedLoss:
-    """Return their losses under the paper's matrix, in both directions."""
+    """Return the losses of these steps under the paper's matrix, in both directions."""
     adversary = correlation_of({"backward": MATRIX, "forward": MATRIX}).adversary()
     return CorrelatedLoss.of(steps, adversary, "worked")
 
 
 def test_the_worked_example(correlated: CorrelatedLoss) -> None:
-    """Backward, forward and total loss from a ledger are those printed; without landmarks the estimate is the total."""
+    """The backward, forward and total losses of a ledger are the printed ones.
+
+    Without landmarks, the estimate is the total loss.
+    """
     assert correlated.loss.backward == pytest.approx(BACKWARD, abs=PRINTED)
     assert correlated.loss.forward == pytest.approx(BACKWARD[::-1], abs=PRINTED)
     assert correlated.loss.total == pytest.approx(TOTAL + TOTAL[::-1], abs=PRINTED)
@@ -61,14 +64,14 @@ def test_the_worked_example(correlated: CorrelatedLoss) -> None:
     ],
 )
 def test_the_worst_window(correlated: CorrelatedLoss, window: int, together: float) -> None:
-    """One step, two, and all ten: then it is the sum of all."""
+    """The loss is that of one step, two, or all ten, which is their sum."""
     found = over_window(correlated, window)
     assert found.epsilon == pytest.approx(together, abs=2 * PRINTED)
     assert found.asked == f"{min(window, 10)} steps in a row"
 
 
 def test_the_worst_window_is_the_largest_of_all(correlated: CorrelatedLoss) -> None:
-    """No other window of the length loses more, by the sum that the theorem writes out."""
+    """No other window of the same length loses more, by the sum in the theorem."""
     loss, epsilons = correlated.loss, correlated.steps.epsilons
     for window in range(3, 11):
         sums = [
@@ -79,7 +82,7 @@ def test_the_worst_window_is_the_largest_of_all(correlated: CorrelatedLoss) -> N
 
 
 def test_over_series() -> None:
-    """Sum, maximum, and the maximum over members of their sums."""
+    """Series compose to a sum, a maximum, or the largest sum of a member."""
     members = {"a": "ann", "b": "bob", "c": "ann"}
     found = {name: over_series(name, STANDINGS, members) for name in OVER_SERIES}
     assert {name: composed.epsilon for name, composed in found.items()} == pytest.approx(
@@ -95,7 +98,7 @@ def test_over_series() -> None:
 
 
 def test_over_steps(steps: SpentSteps) -> None:
-    """A plain sum, a geometric series, and 1 + 1/2 + .. + 1/10."""
+    """Steps compose to a plain sum, a geometric series, or 1 + 1/2 + .. + 1/10."""
     ratio = exp(-0.5)
     assert over_steps("sequential-steps", steps, 0.5).epsilon == pytest.approx(1.0, rel=1e-12)
     geometric = 0.1 * (1 - ratio**10) / (1 - ratio)
@@ -104,7 +107,7 @@ def test_over_steps(steps: SpentSteps) -> None:
 
 
 def test_every_law_says_what_it_is(correlated: CorrelatedLoss, steps: SpentSteps) -> None:
-    """Each name leads to a function, a theorem with its source, and a domain; only discounts are estimates."""
+    """Each law has a function, a theorem with its source, and a domain; only discounts are estimates."""
     for name in OVER_SERIES:
         assert over_series(name, STANDINGS, dict.fromkeys("abc", "ann")).law is LAWS[name]
     for name in OVER_STEPS:

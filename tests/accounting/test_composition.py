@@ -1,4 +1,4 @@
-"""Composition: each theorem's figure, and what is outside its domain."""
+"""Composition: each theorem's figure, and inputs outside its domain."""
 
 import math
 from itertools import pairwise
@@ -26,7 +26,7 @@ def test_sequential_is_the_sum() -> None:
 
 
 def test_parallel_is_the_largest() -> None:
-    """Of series, or of members with all their series."""
+    """It is taken over series, or over members with all their series."""
     losses = {"home-7": 1.0, "car-7": 0.5, "home-8": 1.25}
     assert parallel_series(losses) == ("home-8", 1.25)
     assert parallel_series({}) == (None, 0)
@@ -36,7 +36,7 @@ def test_parallel_is_the_largest() -> None:
 
 
 def test_discounts() -> None:
-    """Age counts from the last timestamp; a rate of 0 forgets nothing."""
+    """Age is counted from the last timestamp, and a rate of 0 forgets nothing."""
     assert discounted_exponentially([1, 2, 4], math.log(2)) == pytest.approx(1 / 4 + 2 / 2 + 4)
     assert discounted_hyperbolically([1, 2, 4], 0.5) == pytest.approx(1 / 2 + 2 / 1.5 + 4)
     for discounted in (discounted_exponentially, discounted_hyperbolically):
@@ -46,7 +46,7 @@ def test_discounts() -> None:
 
 
 def test_correlated_agrees_with_its_cases() -> None:
-    """One is temporal loss, two are the ends' losses, all are the sum; more timestamps never lose less."""
+    """One is the temporal loss, two are the ends' losses, and all are the sum; more timestamps never lose less."""
     generator = np.random.default_rng(41)
     for sort, adversary in adversaries(90, 6, seed=41):
         epsilons = (generator.choice([0, 0.1, 2], 9) * generator.random(9)).tolist()
@@ -59,7 +59,7 @@ def test_correlated_agrees_with_its_cases() -> None:
 
 
 def test_outside_the_domain() -> None:
-    """Timestamps that are not there, another series' losses, and what is no budget."""
+    """Nonexistent timestamps, the losses of another series and invalid budgets are refused."""
     _, adversary = next(adversaries(1, 3, seed=42))
     loss = adversary.temporal_loss([0.1] * 3)
     for last, count in ((3, 1), (1, 3), (1, 0), (-1, 1)):

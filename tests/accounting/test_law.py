@@ -1,7 +1,8 @@
-"""Every bound against all inputs there are: what its domain lets change loses no more, and what it leaves out may.
+"""Every bound checked against all possible inputs: changes within its domain lose no more, others may.
 
-Three series of three steps, a bit each, published by randomised response. The loss between two inputs is the largest
-ratio over all outcomes, counted out; each domain is written down here a second time, as a predicate on two inputs.
+There are three series of three steps, with one bit each, published by randomised response. The loss between two inputs
+is the largest ratio over all outcomes, by enumeration. Each domain is written here a second time, as a predicate on two
+inputs.
 """
 
 from collections.abc import Callable, Iterable
@@ -37,18 +38,18 @@ BITS = np.array(list(product((0, 1), repeat=len(PLACES))))
 """All inputs, and all outcomes."""
 STAYS = EPSILON - np.log1p(np.exp(EPSILON))
 CHANCE = np.where(BITS[:, None, :] == BITS[None, :, :], STAYS, STAYS - EPSILON).sum(axis=2)
-"""The logarithm of how likely each outcome (column) is from each input (row)."""
+"""The logarithm of each outcome's (column) probability under each input (row)."""
 
 Changed = frozenset[tuple[str, int]]
 
 
 def others(changed: Changed) -> list[str]:
-    """Return the series of every changed step that is no landmark."""
+    """Return the series of every changed step that is not a landmark."""
     return [series for series, step in changed if (series, step) != ("landmark", 1)]
 
 
 def once(changed: Changed) -> bool:
-    """Tell whether no series has changed in two steps that are no landmarks."""
+    """Return whether no series has changed in two steps that are not landmarks."""
     return len(set(others(changed))) == len(others(changed))
 
 
@@ -71,19 +72,19 @@ DOMAINS: dict[str, Callable[[Changed], bool]] = {
 
 
 def loss_of(inputs: Iterable[Changed]) -> float:
-    """Return the largest loss between an input without and one with any of these changes, over all outcomes."""
+    """Return the largest loss, over all outcomes, between an input with any of these changes and one without."""
     nought = CHANCE[0]
     rows = [sum(2 ** (len(PLACES) - 1 - PLACES.index(place)) for place in changed) for changed in inputs]
     return max(float(np.abs(nought - CHANCE[row]).max()) for row in rows)
 
 
 def changes() -> list[Changed]:
-    """Return every set of changed steps but the empty one; by symmetry the other input may be all noughts."""
+    """Return every non-empty set of changed steps; by symmetry, the other input can be all zeros."""
     return [frozenset(place for place, bit in zip(PLACES, bits, strict=True) if bit) for bits in BITS[1:].tolist()]
 
 
 def figure_of(name: str) -> float:
-    """Return the figure that the audit of these ledgers gives; over steps, that of the one with landmarks."""
+    """Return the figure from the audit of these ledgers; over steps, the figure of the ledger with landmarks."""
     if name == "sequential-steps":
         steps = steps_of(curve_of(LANDMARK, "landmark"))
         assert isinstance(steps, SpentSteps)
@@ -97,7 +98,7 @@ def figure_of(name: str) -> float:
 
 @pytest.mark.parametrize("name", ["sequential", "parallel-series", "parallel-members", "sequential-steps"])
 def test_a_bound_holds_in_its_domain_and_is_reached(name: str) -> None:
-    """The largest loss in the domain that is printed is the figure; outside, more is lost."""
+    """The largest loss within the stated domain equals the figure, and some changes outside it lose more."""
     assert LAWS[name].kind == "bound"
     inside = DOMAINS[LAWS[name].domain]
     figure = figure_of(name)
@@ -107,7 +108,10 @@ def test_a_bound_holds_in_its_domain_and_is_reached(name: str) -> None:
 
 
 def test_a_constant_value_loses_all_steps() -> None:
-    """Who has one value at every step loses more than any composition of whole series says, and what all steps say."""
+    """A series whose value never changes loses the sum over its steps.
+
+    This is more than any composition of whole series says.
+    """
     constant = frozenset(place for place in PLACES if place[0] == "landmark")
     lost = loss_of([constant])
     assert lost == pytest.approx(figure_of("sequential-steps"), rel=1e-12) == 1.5
@@ -121,10 +125,11 @@ def test_a_constant_value_loses_all_steps() -> None:
 
 
 def test_a_correlation_hands_on_changes_that_an_epsilon_is_not_for() -> None:
-    """Numbers 0 to 2 with neighbours one apart: 0 comes after 0, but 1 after 2 and 2 after 1.
+    """With numbers 0 to 2 and neighbours one apart, a correlation spreads changes beyond neighbours.
 
-    Geometric noise, clamped, has a loss of epsilon for each unit of change; the output (0, 0, 0) tells 0 from 1 at the
-    last step by 1 + 2 + 1 of them. Where any two values are neighbours, a step loses one epsilon whatever the change.
+    Here 0 comes after 0, but 1 after 2 and 2 after 1. Clamped geometric noise loses epsilon per unit of change. The
+    output (0, 0, 0) distinguishes 0 from 1 at the last step by 1 + 2 + 1 units. If any two values are neighbours, a
+    step loses one epsilon whatever the change.
     """
     steps = steps_of(curve_of(EVENT))
     assert isinstance(steps, SpentSteps)

@@ -1,4 +1,4 @@
-"""``left`` of a ledger with members: what all series of a person may use together stays one budget over both topics."""
+"""``left`` of a ledger with members: the budget shared by all series of a person covers both topics."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ NEW = KeyRing("fedcba9876543210", 0, bytes(range(1, 33)))
 
 
 def policy(series: str, version: int = 1, **members: object) -> dict[str, object]:
-    """Return a policy that a step cannot use up."""
+    """Return a policy whose budget one step cannot use up."""
     return numbers(series, version, **({"epsilon": 0.25, "protection": {"level": "event"}} | members))
 
 
@@ -28,12 +28,12 @@ def cap(member: str, epsilon: float) -> dict[str, object]:
 
 
 def used(run: Run) -> dict[str, int]:
-    """Return what each series used over all versions."""
+    """Return what each series has used over all its versions."""
     return {series: row.state.promise.prior_nano + row.state.guard.used_nano for series, row in run.rows.items()}
 
 
 def lived() -> Run:
-    """Return a log of a member with a cap, a closed series, and one by the settings."""
+    """Return a log of a capped member, with a closed series, and of a member capped by the settings."""
     run = Run(Context(KEYS, limits=MEMBERS))
     run.feed_all([cap("p", 4.5), policy("p/a"), policy("p/b", lifetime=1.0), policy("p/c", lifetime=1.5)])
     run.feed_all(observation(f"p/{name}", 1, 5) for name in "abc")
@@ -42,7 +42,7 @@ def lived() -> Run:
 
 
 def anew(run: Run, limits: Limits) -> Run:
-    """Return the topics that begin anew with what is left."""
+    """Return the run of new topics that start with what is left."""
     remains = Remains(MEMBERS.lifetime_nano)
     remains.take(run.ledger)
     found = list(remains.left())
@@ -51,7 +51,7 @@ def anew(run: Run, limits: Limits) -> Run:
 
 
 def test_the_cap_holds_over_both() -> None:
-    """Versions of the whole rest, and new series of all that the cap leaves, come to the old cap and no further."""
+    """Versions that use all that is left, and new series that use all the cap leaves, never exceed the old cap."""
     old = lived()
     new = anew(old, ANEW)
     assert [orjson.loads(reject)["reason"] for reject in new.rejects] == []
@@ -74,7 +74,7 @@ def test_the_cap_holds_over_both() -> None:
 
 
 def test_nothing_left_of_a_cap() -> None:
-    """A member whose series claimed all of it, and ended, gets a cap of zero: no series of theirs begins anew."""
+    """A member whose closed series claimed the whole cap gets a cap of zero; no series of theirs can restart."""
     run = Run(Context(KEYS, limits=MEMBERS)).feed_all([cap("p", 1.0), policy("p/a", lifetime=1.0)])
     run.feed({"type": "close", "series": "p/a"})
     new = anew(run, ANEW)
@@ -84,7 +84,7 @@ def test_nothing_left_of_a_cap() -> None:
 
 
 def test_series_come_under_members() -> None:
-    """Series of before members claim what they have left."""
+    """Series from before there were members claim what they have left."""
     old = Run(limited(lifetime_nano=2 * E)).feed_all([policy("p/a"), observation("p/a", 1, 5)])
     new = anew(old, ANEW)
     assert new.members["p/"].claimed_nano == 2 * E - used(old)["p/a"]

@@ -1,4 +1,4 @@
-"""What a series of units has left: the same policy begins anew on its grid, with the landmark units still to come."""
+"""What a series of units has left: the same policy restarts on its grid, with the landmark units to come."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ LIMITS = Limits(lifetime_nano=10**9, accept_weaker_policies=True)
 
 
 def left_of(log: list[dict[str, Any]]) -> Any:
-    """Return what the only series has left."""
+    """Return what is left of the only series."""
     run = Run(limited(lifetime_nano=10**9)).feed_all(log)
     remains = Remains(10**9)
     remains.take(run.ledger)
@@ -21,7 +21,10 @@ def left_of(log: list[dict[str, Any]]) -> Any:
 
 
 def test_a_series_of_units_begins_anew_on_its_grid() -> None:
-    """Behind the last step with an entry, which the fence withholds; every record is accepted, and measures nothing."""
+    """It restarts after the last step with an entry, which the fence withholds.
+
+    Every record is accepted and measures nothing.
+    """
     protection = {"level": "landmark", "landmarks": [[100, 104], 203], "offset": 6, "window": 3, "spare": 2}
     policy = units(protection=protection, epsilon=0.4, scheme={"name": "balanced"})
     log = [policy, reading(7, 1), reading(51, 2), watermark(46), reading(130, 3), landmarks(301)]
@@ -38,7 +41,7 @@ def test_a_series_of_units_begins_anew_on_its_grid() -> None:
 
 
 def test_an_event_level_has_all_of_it_for_each_window() -> None:
-    """Units are as single steps are."""
+    """Units are treated like single steps."""
     found = left_of([units(epsilon=0.4), reading(7, 1), watermark(40)])
     assert found.records[-1]["epsilon"] == 0.4
     assert list(faults([found], LIMITS, 10**13)) == []

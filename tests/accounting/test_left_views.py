@@ -1,4 +1,4 @@
-"""``left`` of a ledger with views: what a person may lose over both topics stays within their cap."""
+"""``left`` of a ledger with views: a person's possible loss over both topics stays within their cap."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ NEW = KeyRing("fedcba9876543210", 0, bytes(range(1, 33)))
 
 
 def defaults(level: str, epsilon: float) -> tuple[DefaultPolicy, DefaultPolicy]:
-    """Return a base, and a view of that epsilon."""
+    """Return the policies of a base and of a view with that epsilon."""
     shared = {"level": level, **({"spare": 1} if level == "landmark" else {})}
     first = default("p-*/sugar", protection={**shared, "step": UNIT})
     daily = {**shared, "step": 8, "unit": UNIT, "open_steps": 1}
@@ -28,7 +28,10 @@ def defaults(level: str, epsilon: float) -> tuple[DefaultPolicy, DefaultPolicy]:
 
 @pytest.mark.parametrize("level", ["landmark", "event"])
 def test_a_view_begins_again_with_what_is_left(level: str) -> None:
-    """Its records would make an ordinary series of it. Steps may come again, so both sides add up at every level."""
+    """Its records would make it an ordinary series, so it gets none.
+
+    Steps may come again, so both topics' spends add up at every level.
+    """
     limits = replace(LIMITS, lifetime_nano=3 * E // 2)
     old = Run(Context(KEYS, defaults(level, 1.0), limits)).feed_all(reading(at, 5, BASE) for at in range(0, 60, UNIT))
     remains = Remains(limits.lifetime_nano)

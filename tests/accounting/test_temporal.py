@@ -1,4 +1,4 @@
-"""A series as steps in a row: every spend at its step, nothing at steps without event, and reasons for the others."""
+"""A series as consecutive steps: every spend at its step, 0 without an event, and reasons for other series."""
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ EVENT_POLICY = 'policy 1 {"epsilon": 7e-9, "scheme": {"name": "uniform"}, "level
 
 
 def test_steps_without_event_count() -> None:
-    """Steps 5 and 7 had no event; 7 is a landmark all the same, and 1 became one after it was decided."""
+    """Steps 5 and 7 had no event; 7 is still a landmark, and 1 became one after it was decided."""
     steps = steps_of(curve_of(LEDGERS["uniform"]))
     assert isinstance(steps, SpentSteps)
     assert steps.times_ms == range(1 * SECOND, 13 * SECOND, SECOND)
@@ -23,7 +23,7 @@ def test_steps_without_event_count() -> None:
 
 
 def test_landmarks_end_with_their_policy_version() -> None:
-    """Steps 4 to 19 are landmarks of the first version, which decided steps up to 4; the second has 7 alone."""
+    """The first version, with landmarks 4 to 19, decided steps up to 4; the second has only landmark 7."""
     text = """
     policy 1 {"epsilon": 1e-7, "scheme": {"name": "uniform"}, "landmarks": [[4000, 20000]]}
     0 perturbed . 5 |  0 16 5
@@ -40,7 +40,7 @@ def test_landmarks_end_with_their_policy_version() -> None:
 
 
 def test_at_user_level_steps_without_event_are_landmarks_too() -> None:
-    """Steps 2 to 5 are the four of the length, and 4 had no event; 6 is past it, and marked as its entry is."""
+    """Steps 2 to 5 are the four of the length, and 4 had no event; 6 is past it, and marked by its entry."""
     steps = steps_of(curve_of(LEDGERS["user"]))
     assert isinstance(steps, SpentSteps)
     assert [place + 2 for place in steps.landmarks] == [2, 3, 4, 5, 6]
@@ -54,7 +54,7 @@ policy 1 {"epsilon": 1e-6, "scheme": {"name": "uniform"}, "landmarks": %s}
 24 perturbed . 100 | 400 1 100
 27 perturbed . 100 | 400 0 100
 """
-"""Decides steps 20 to 27; of its landmarks 25 had no event."""
+"""A ledger for steps 20 to 27; its landmark 25 had no event."""
 WITHIN = [[22_000, 24_000], 25_000]
 
 
@@ -66,7 +66,7 @@ WITHIN = [[22_000, 24_000], 25_000]
 def test_landmarks_outside_of_the_decided_steps_change_nothing(
     before: list[int], after: list[int], lengths: list[int]
 ) -> None:
-    """Landmarks that had no event, all before the first decided step or after the last, are no step's."""
+    """Landmarks before the first decided step or after the last one, none with an event, belong to no step."""
     ends = [min(start + length, 20) for start, length in zip(before, lengths, strict=False)]
     ends += [start + length for start, length in zip(after, lengths[8:], strict=False)]
     outside = [[start * SECOND, end * SECOND] for start, end in zip((*before, *after), ends, strict=True)]
@@ -77,14 +77,14 @@ def test_landmarks_outside_of_the_decided_steps_change_nothing(
 
 
 def test_an_earlier_version_that_decided_nothing_leaves_no_landmarks() -> None:
-    """Its landmarks lie before, among and after the steps of the version that followed it."""
+    """Its landmarks before, among and after the steps of the next version have no effect."""
     earlier = 'policy 1 {"epsilon": 1e-6, "scheme": {"name": "uniform"}, "landmarks": [[3000, 90000]]}'
     later = LANDMARKS.replace("policy 1", "policy 2") % WITHIN
     assert steps_of(curve_of(earlier + later)) == steps_of(curve_of(LANDMARKS % WITHIN))
 
 
 def test_a_copy_counts_once() -> None:
-    """An entry that stands in the ledger twice spent once."""
+    """An entry that appears twice in the ledger spends only once."""
     curves = Curves(["home-7"])
     lines = write(LEDGERS["event"]).lines()
     curves.entries([line for line in lines for _ in range(2)])
@@ -103,14 +103,14 @@ def test_a_copy_counts_once() -> None:
     ],
 )
 def test_what_has_no_steps_is_left_out_with_its_reason(text: str, reason: str) -> None:
-    """Nothing decided, steps of two lengths, or too many of them."""
+    """Nothing was decided, its steps differ in length, or they are too many."""
     found = steps_of(curve_of(text))
     assert isinstance(found, LeftOut)
     assert found.reason.startswith(reason)
 
 
 def test_a_policy_that_is_not_known_leaves_its_series_out() -> None:
-    """Without its terms nobody can say how long its steps are."""
+    """Without the terms of a policy, the length of its steps is unknown."""
     written = write(LEDGERS["event"])
     written.entries[0]["parameters"]["scheme"] = {"name": "unheard-of"}
     curves = Curves(["home-7"])

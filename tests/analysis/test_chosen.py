@@ -1,4 +1,4 @@
-"""Rows that were chosen by their noise are told from others; the oracle of the noise is scipy's discrete Laplace."""
+"""Rows chosen by their noise are recognised; the oracle for the noise is scipy's discrete Laplace."""
 
 from math import log
 
@@ -24,7 +24,7 @@ def measured(cells: "np.ndarray[tuple[int], np.dtype[np.int64]]", scale: float, 
 
 
 def drawn(random: np.random.Generator, count: int, scale: float) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-    """Return true cells that go up and down in the range, with noise; the scale is in units."""
+    """Return true cells that rise and fall within the range, with noise; the scale is in units."""
     noise = stats.dlaplace.rvs(0.5 / scale, size=count, random_state=random)
     found: np.ndarray[tuple[int], np.dtype[np.int64]] = (
         10 + np.rint(10 * np.sin(np.arange(count) / 9)).astype(np.int64) + noise
@@ -35,20 +35,20 @@ def drawn(random: np.random.Generator, count: int, scale: float) -> "np.ndarray[
 @pytest.mark.parametrize("scale", [0.05, 1.0, 5.0, 40.0])
 @pytest.mark.parametrize("count", [1, 2, 10, 500])
 def test_rows_that_nobody_chose_are_taken(count: int, scale: float) -> None:
-    """In 300 draws; an accident of 1e-9 is none of them."""
+    """None of 300 draws is refused; the chance of a false refusal is 1e-9."""
     random = np.random.default_rng(count)
     assert not any(chosen_by_noise(measured(drawn(random, count, scale), scale)) for _ in range(300))
 
 
 def test_few_rows_say_nothing() -> None:
-    """On a fine grid one measurement alone, or two alike, would look chosen."""
+    """On a fine grid, a single measurement or two equal ones would otherwise look chosen."""
     assert not chosen_by_noise(measured(np.zeros(9, np.int64), 1e6))
     assert chosen_by_noise(measured(np.zeros(10, np.int64), 1e6))
 
 
 @pytest.mark.parametrize("scale", [5.0, 40.0])
 def test_rows_above_a_bound_or_within_the_range_are_refused(scale: float) -> None:
-    """Whoever takes alarms alone, or leaves out what cannot be true, takes a mean of the noise."""
+    """Anyone who takes only alarms, or omits impossible values, takes a mean of the noise."""
     cells = drawn(np.random.default_rng(1), 1000, scale)
     assert chosen_by_noise(measured(cells[cells > 10], scale)) == "a"
     assert chosen_by_noise(measured(cells[cells < 10], scale)) == "a"
@@ -56,7 +56,7 @@ def test_rows_above_a_bound_or_within_the_range_are_refused(scale: float) -> Non
 
 
 def test_a_few_rows_far_outside_the_range_are_refused() -> None:
-    """Of 500 rows the 14 or so above twice the range are no sample: their mean lies outside what can be true."""
+    """About 14 of 500 rows lie above twice the range; they are no sample, because their mean cannot be true."""
     cells = drawn(np.random.default_rng(1), 500, 5.0)
     for chosen in (cells[cells > 40], cells[cells < -20]):
         assert FEWEST <= len(chosen) < 30
@@ -64,7 +64,7 @@ def test_a_few_rows_far_outside_the_range_are_refused() -> None:
 
 
 def test_the_tail_is_an_upper_bound() -> None:
-    """Of scipy's law over every true value of the range."""
+    """It bounds scipy's law over every true value of the range."""
     kind, scale, count = POLICY.kind, 5.0, 7
     assert isinstance(kind, Number)
     for least in (23, 30, 60):
@@ -74,7 +74,7 @@ def test_the_tail_is_an_upper_bound() -> None:
 
 
 def test_the_probability_is_an_upper_bound() -> None:
-    """Of scipy's law over every true value of the range, and near it."""
+    """It bounds scipy's law over every true value of the range, and is close to it."""
     span, scale, count = (3, 12), 5.0, 7
     law = stats.dlaplace(0.5 / scale)
     exact = max(law.cdf(span[1] - true) - law.cdf(span[0] - true - 1) for true in range(21))
@@ -86,7 +86,7 @@ def test_the_probability_is_an_upper_bound() -> None:
 
 
 def test_gaps() -> None:
-    """A step that is missing between others, and none where all are there."""
+    """A gap is a missing step between others; a complete sequence has none."""
     rows = measured(np.zeros(10, np.int64), 1.0, step=60)
     assert gaps(rows) == ""
     assert gaps(rows[:4] + rows[5:]) == "a"

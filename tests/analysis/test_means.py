@@ -1,4 +1,4 @@
-"""Means of measurements: their intervals hold the truth as often as they say, and nothing else enters them."""
+"""Means of measurements: intervals contain the truth as often as stated, and nothing else enters the means."""
 
 from dataclasses import replace
 from itertools import islice, product
@@ -43,7 +43,7 @@ def perturbed(timestamp_ms: int, measurement: object, epsilon_nano: int = 10**9,
 
 @pytest.mark.parametrize("steps", [1, 2, 30])
 def test_intervals_hold_the_truth(steps: int) -> None:
-    """Over real draws of unequal spends, 95 of 100 intervals hold the mean of the true values."""
+    """Over real draws with unequal spends, 95 of 100 intervals contain the mean of the true values."""
     made, figure = policy(), Figure(0.0, 0.0, 0.0, 0.0, 0)
     truth, spends = [3 + 0.02 * n for n in range(steps)], [10**8 * (1 + n % 4) for n in range(steps)]
     held = 0
@@ -62,7 +62,7 @@ def test_intervals_hold_the_truth(steps: int) -> None:
 
 
 def test_hidden_means_are_ratios_of_sums() -> None:
-    """A mean over hidden numbers adds sums and numbers up first; its interval holds the truth."""
+    """A mean over hidden numbers first adds up sums and counts; its interval contains the truth."""
     made = policy(collect={"neighbours": "add-remove", "open_steps": 1, "statistic": "mean"})
     kind, held, figures = made.kind, 0, dict[str, Figure]()
     assert isinstance(kind, HiddenMean)
@@ -79,7 +79,7 @@ def test_hidden_means_are_ratios_of_sums() -> None:
 
 
 def test_a_number_lost_in_noise_has_no_end() -> None:
-    """Where the number of contributors may be 0 the mean may be anything, and its interval says so."""
+    """If the number of contributors may be 0, the mean may be anything, and its interval is infinite."""
     made = policy(collect={"neighbours": "add-remove", "open_steps": 1, "statistic": "mean"})
     found = mean([MeasuredRelease(perturbed(0, {"sum": 4.0, "count": 1}), made)])[""]
     assert (found.low, found.high) == (-inf, inf)
@@ -87,7 +87,7 @@ def test_a_number_lost_in_noise_has_no_end() -> None:
 
 
 def test_only_measurements_enter() -> None:
-    """Approximated and withheld releases enter no mean; without any measurement there is none."""
+    """Approximated and withheld releases do not enter a mean; without any measurement there is no mean."""
     repeat = Release("s", HOUR, "approximated", 1, 7.0, source_ms=0)
     withheld = Release("s", 2 * HOUR, "withheld", 1)
     found = mean([MeasuredRelease(each, policy()) for each in (perturbed(0, 5.0), repeat, withheld)])[""]
@@ -97,7 +97,7 @@ def test_only_measurements_enter() -> None:
 
 
 def test_parts_have_means_of_their_own() -> None:
-    """Counts and vectors give a figure for each part, of its own noise."""
+    """Counts and vectors give one figure per part, each with its own noise."""
     counts = policy(value={"kind": "counts", "keys": ["a", "b"], "sensitivity": 2})
     found = mean([MeasuredRelease(perturbed(n, {"a": 1 + n, "b": 10}), counts) for n in range(2)])
     assert found["a"].estimate == 1.5
@@ -110,7 +110,7 @@ def test_parts_have_means_of_their_own() -> None:
 
 
 def test_categories_need_the_policy() -> None:
-    """An answer alone says nothing unbiased; under the policy it becomes a share of each category."""
+    """A category alone has no unbiased estimate; with the policy, it becomes a share of each category."""
     made = policy(value={"kind": "category", "categories": [True, False]}, protection={"level": "event"})
     answers = [perturbed(n, n % 4 > 0) for n in range(400)]
     assert mean(map(MeasuredRelease, answers)) == {}
@@ -120,7 +120,7 @@ def test_categories_need_the_policy() -> None:
 
 
 def test_windows() -> None:
-    """Means are taken by hour of the day, weekday or date of a zone, or by windows of equal length."""
+    """Means are taken by hour of the day, weekday or date in a time zone, or by windows of equal length."""
     releases = [MeasuredRelease(perturbed(n * HOUR, float(n % 24)), policy()) for n in range(48)]
     by_hour = means(releases, by_clock("hour", "Asia/Kolkata"))  # 5 h 30 ahead
     assert by_hour[5][""].estimate == 0.0
@@ -132,7 +132,7 @@ def test_windows() -> None:
 
 
 def test_landmarks_by_the_policy() -> None:
-    """Flags follow from the public policy and later registrations; landmarks that dummies hide are nobody's to tell."""
+    """Flags follow from the public policy and later registrations; landmarks hidden by dummies have no flag."""
     made = policy()
     flags = [is_landmark(perturbed(n * HOUR, 1.0), registered(made, [[6 * HOUR + 1, 7 * HOUR - 1]])) for n in range(8)]
     assert flags == [False, False, True, True, True, False, True, False]
@@ -144,7 +144,7 @@ def test_landmarks_by_the_policy() -> None:
 
 
 def test_looks_by_the_ledger() -> None:
-    """A look counts for the steps that it exposed, of its series and its version: another version began anew."""
+    """A look counts for the steps that it exposed in its series and version; another version starts from zero."""
     collected = policy(
         protection={"level": "event", "step": HOUR},
         collect={"neighbours": "replace", "open_steps": 2, "statistic": "sum", "intrusion_nano": 10**9},
@@ -175,7 +175,7 @@ def test_best_constant_is_the_median() -> None:
 
 
 def test_figures_are_plain() -> None:
-    """A figure is a tuple with names, so that frames and JSON take it as it is."""
+    """A figure is a named tuple, which frames and JSON accept unchanged."""
     names = {"estimate", "standard_error", "low", "high", "steps", "units"}
     assert Figure(1.0, 0.1, 0.8, 1.2, 3)._asdict().keys() == names
     assert list(islice(Figure(1.0, 0.1, 0.8, 1.2, 3), 2)) == [1.0, 0.1]
@@ -186,7 +186,10 @@ COUNTS = [1, 2, 3, 7, 12, 24, 100, 168]
 
 @pytest.mark.parametrize("steps", COUNTS)
 def test_means_of_counts_hold_the_truth_exactly(steps: int) -> None:
-    """By convolution of the law of discrete Laplace noise: at large epsilons a sum is one of few whole numbers."""
+    """Coverage follows from convolving the law of discrete Laplace noise.
+
+    At large epsilons, a sum takes only a few integer values.
+    """
     for tenths in (*range(3, 81, 3), 57, 76, 100, 150):
         epsilon = tenths / 10
         half = figure_of([Quantity(5.0, laplace(epsilon))] * steps)
@@ -204,7 +207,7 @@ def test_means_of_counts_hold_the_truth_exactly(steps: int) -> None:
 @pytest.mark.parametrize("steps", COUNTS)
 @pytest.mark.parametrize("categories", [2, 3, 5, 20])
 def test_shares_of_categories_hold_the_truth_exactly(steps: int, categories: int) -> None:
-    """By the law of the hits, of steps that have the category and steps that have not; sure answers are skewed."""
+    """This follows from the law of hits at steps with and without the category; sure answers are skewed."""
     for tenths in (3, 10, 20, 37, 49, 60, 80):
         weight = exp(tenths / 10)
         t, f = weight / (weight + categories - 1), 1 / (weight + categories - 1)
@@ -223,7 +226,7 @@ def test_shares_of_categories_hold_the_truth_exactly(steps: int, categories: int
 
 
 def test_shares_at_several_budgets_hold_the_truth_exactly() -> None:
-    """Answers of unequal chances are bounded, whatever they are: exactly, over all that can be answered."""
+    """Intervals for answers with unequal probabilities cover enough, by enumeration of all possible answers."""
     pairs = [(exp(e) / (exp(e) + 1), 1 / (exp(e) + 1)) for e in (0.5, 0.5, 1.0, 3.7, 3.7, 3.7, 3.7, 4.9)]
     noises = [Noise(t * (1 - t) / (t - f) ** 2, 0.0, 1 / (t - f), chances=(t, f)) for t, f in pairs]
     for true in range(len(pairs) + 1):
@@ -240,7 +243,7 @@ def test_shares_at_several_budgets_hold_the_truth_exactly() -> None:
 
 
 def summed(rate: float, steps: int) -> dict[int, float]:
-    """Return the law of a sum of discrete Laplace noise, but for a millionth."""
+    """Return the law of a sum of discrete Laplace noise, except for a millionth of it."""
     law = dlaplace(rate).pmf(np.arange(-60, 61))
     whole = law
     for _ in range(steps - 1):
@@ -253,7 +256,10 @@ def summed(rate: float, steps: int) -> dict[int, float]:
     ("epsilon", "steps", "ayes"), [(5, 2, 1000), (8, 10, 1000), (4, 1, 625), (8, 1, 500), (6, 3, 875), (2, 1, 500)]
 )
 def test_means_of_hidden_numbers_hold_the_truth_exactly(epsilon: int, steps: int, ayes: int) -> None:
-    """Over all that sum and number of a thousand votes can come to: noise is no normal one, and lies on a grid."""
+    """Coverage is computed over all possible sums and counts of a thousand votes.
+
+    The noise is not normal, and it is on a grid.
+    """
     votes = {"kind": "number", "lower": 0, "upper": 1, "resolution": 1}
     made = policy(value=votes, collect={"neighbours": "add-remove", "open_steps": 1, "statistic": "mean"})
     law, held = summed(epsilon / 2, steps), 0.0
@@ -270,7 +276,7 @@ def test_means_of_hidden_numbers_hold_the_truth_exactly(epsilon: int, steps: int
 @pytest.mark.parametrize("numbers", [(1, 2), (2, 2, 3), (5, 5, 10), (9, 10, 11, 12)])
 @pytest.mark.parametrize("rate", [0.5, 1.5, 3.0, 3.5, 6.0])
 def test_means_over_unequal_numbers_hold_the_truth_exactly(rate: float, numbers: tuple[int, ...]) -> None:
-    """The noise of a mean of n items is a multiple of 1/n: the sum of such noise lies on no grid, nor is it normal."""
+    """The noise of a mean of n items is a multiple of 1/n; a sum of such noise is neither on a grid nor normal."""
     found = figure_of([Quantity(0.0, laplace(rate).times(1 / number)) for number in numbers])
     whole = lcm(*numbers)
     law = {0: 1.0}

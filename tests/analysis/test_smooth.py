@@ -1,4 +1,4 @@
-"""The smoother is the exact posterior of its models, nearer to the truth than the filter, and its bands hold it."""
+"""The smoother is the exact posterior of its models: closer to the truth than the filter, with valid bands."""
 
 import itertools
 from math import log, pi
@@ -23,7 +23,7 @@ Matrix = npt.NDArray[np.float64]
 
 
 def policy(value: dict[str, Any], **others: Any) -> Policy:
-    """Return a policy of event level, an hour a step."""
+    """Return a policy at level event with steps of one hour."""
     common = {"epsilon": 1.0, "protection": {"level": "event", "step": HOUR}, "scheme": {"name": "balanced"}}
     return policy_of(common | {"value": value} | others, 1)
 
@@ -34,7 +34,7 @@ NUMBER = policy({"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
 def dense(
     found: list[Quantity | None], moves: list[tuple[float, float]], prior: tuple[float, float] | None
 ) -> tuple[Matrix, Matrix, float]:
-    """Return mean, variances and log evidence by the joint Gaussian of all steps, by numpy.linalg alone."""
+    """Return mean, variances and log evidence from the joint Gaussian of all steps, using only numpy.linalg."""
     n = len(found)
     precision, weighted = np.zeros((n, n)), np.zeros(n)
     centre = 0.0 if prior is None else prior[0]
@@ -61,7 +61,7 @@ def dense(
 
 
 def quantities(seed: int, n: int, missing: float) -> tuple[list[Quantity | None], list[float]]:
-    """Return made-up measurements of unequal noise, some of them missing, and gaps of one or more steps."""
+    """Return invented measurements with unequal noise, some of them missing, and gaps of one or more steps."""
     draw = np.random.default_rng(seed)
     found = [
         None if draw.random() < missing else Quantity(draw.normal(3, 4), Noise(draw.uniform(0.1, 50), 0.0, 0.0))
@@ -73,7 +73,7 @@ def quantities(seed: int, n: int, missing: float) -> tuple[list[Quantity | None]
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("bounds", [(0.0, 10.0), None])
 def test_course_is_the_dense_posterior(seed: int, bounds: tuple[float, float] | None) -> None:
-    """Means, variances and evidence of one model are those of the joint Gaussian, also around what was not measured."""
+    """One model's means, variances and evidence equal those of the joint Gaussian, even around missing steps."""
     found, gaps = quantities(seed, 40, 0.4)
     for drift in (0.0004, 0.1, 6.0):
         model = Model((drift,), bounds)
@@ -86,7 +86,7 @@ def test_course_is_the_dense_posterior(seed: int, bounds: tuple[float, float] | 
 
 
 def test_models_are_weighed_by_evidence() -> None:
-    """The average over models is that of the mixture of dense posteriors."""
+    """The average over models equals that of the mixture of dense posteriors."""
     found, gaps = quantities(5, 30, 0.3)
     (model,) = NUMBER.kind.models.values()
     posteriors = [dense(found, model.moves(drift, gaps), model.prior) for drift in model.drifts]
@@ -101,7 +101,7 @@ def test_models_are_weighed_by_evidence() -> None:
 
 
 def walked(draw: np.random.Generator, steps: int, model: Model, drift: float) -> list[float]:
-    """Return a course of the model."""
+    """Return a course drawn from the model."""
     assert model.prior is not None
     centre, variance = model.prior
     found = [draw.normal(0, np.sqrt(variance))]
@@ -111,7 +111,7 @@ def walked(draw: np.random.Generator, steps: int, model: Model, drift: float) ->
 
 
 def filtered(kind: Number, cells: list[int], spend_nano: int) -> list[float]:
-    """Return what the filter publishes at each step, one measurement a step."""
+    """Return what the filter publishes at each step, with one measurement per step."""
     state: LevelState = ()
     found: list[float] = []
     for nth, cell in enumerate(cells):
@@ -122,7 +122,7 @@ def filtered(kind: Number, cells: list[int], spend_nano: int) -> list[float]:
 
 @pytest.mark.parametrize("spend_nano", [10**9, 4 * 10**9, 20 * 10**9])
 def test_nearer_than_the_filter_and_bands_hold(spend_nano: int) -> None:
-    """On courses of the models under real noise, all measurements know better than those before, and say how well."""
+    """On courses of the models with real noise, the smoother is more accurate than the filter, and bands hold."""
     kind = NUMBER.kind
     assert isinstance(kind, Number)
     (model,) = kind.models.values()
@@ -145,7 +145,7 @@ def test_nearer_than_the_filter_and_bands_hold(spend_nano: int) -> None:
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
 def test_bands_of_counts_hold(epsilon: float) -> None:
-    """Of whole numbers under noise that is heavier than normal, which the model takes for normal, too."""
+    """Bands also hold for integers under noise with heavier tails than the normal noise that the model assumes."""
     made = policy({"kind": "counts", "keys": ["walk"]})
     (model,) = made.kind.models.values()
     draw, held = np.random.default_rng(7), []
@@ -178,7 +178,7 @@ def test_steps_without_measurement_are_bridged() -> None:
 
 
 def test_kinds_by_part() -> None:
-    """Counts, vectors and positions are smoothed part by part, with the drifts that the filter has."""
+    """Counts, vectors and positions are smoothed part by part, with the drifts of the filter."""
     counts = policy({"kind": "counts", "keys": ["a", "b"]})
     found = smooth(
         [Release("s", n * HOUR, "perturbed", 1, {}, {"a": 5, "b": -1}, 5.0, 10**8) for n in range(50)], counts
@@ -196,7 +196,7 @@ def test_kinds_by_part() -> None:
 
 
 def test_drifts_are_those_of_the_filter() -> None:
-    """A step without measurement widens the filter's models by the same variance."""
+    """A step without a measurement widens the filter's models by the same variance."""
     kind = NUMBER.kind
     (model,) = kind.models.values()
     state = (5.0, 0.0, 0.0) * len(model.drifts)
@@ -206,7 +206,7 @@ def test_drifts_are_those_of_the_filter() -> None:
 
 
 def test_categories_by_enumeration() -> None:
-    """Forward and backward come to the posterior that adding up all histories of the chain gives."""
+    """Forward and backward passes give the posterior that adding up all histories of the chain gives."""
     made = policy({"kind": "category", "categories": ["a", "b", "c"]}, scheme={"name": "uniform"})
     answers = ["a", None, "c", "c", "b"]
     releases = [
@@ -236,7 +236,7 @@ def test_categories_by_enumeration() -> None:
 
 
 def test_statistics_have_no_model() -> None:
-    """A sum over contributors has no filter, and no smoother."""
+    """A sum over contributors has no filter and no smoother."""
     collected = policy(
         {"kind": "number", "lower": 0, "upper": 10, "resolution": 1},
         collect={"neighbours": "replace", "open_steps": 1, "statistic": "sum"},

@@ -1,4 +1,4 @@
-"""Statistics of units: the law of their noise is that of the mechanism, and means over steps have exact intervals."""
+"""Statistics of units: their noise follows the mechanism's law, and means over steps have exact intervals."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -42,7 +42,7 @@ VALUES: dict[str, dict[str, Any]] = {
 
 
 def policy(name: str, epsilon: float = 1.0, window: int = 1, **members: Any) -> Policy:
-    """Return a policy of daily statistics over units of an hour."""
+    """Return a policy for daily statistics over units of one hour."""
     protection = {"level": "landmark", "unit": HOUR, "step": 24 * HOUR, "open_steps": 1, "window": window, **members}
     parameters = {"epsilon": epsilon, "protection": protection, "scheme": {"name": "uniform"}, "value": VALUES[name]}
     return policy_of(parameters, 1)
@@ -55,7 +55,7 @@ def kind_of(found: Policy) -> UnitStatistic:
 
 
 def released(found: Policy, step: int, cells: tuple[int, ...], spend_nano: int = NANO) -> Release:
-    """Return the release of true cells, as a record has it, by the real mechanism under bits of the step."""
+    """Return the release of true cells, as a record holds it, from the real mechanism with the step's bits."""
     kind = kind_of(found)
     stream = BitStream(b"k" * 32, b"test-units", step.to_bytes(8))
     noisy = kind.perturb(stream, RawCells(cells), spend_nano)
@@ -89,7 +89,7 @@ CELLS: Mapping[str, tuple[int, ...]] = {
 @pytest.mark.parametrize("name", VALUES)
 @pytest.mark.parametrize("window", [1, 3])
 def test_noise_is_that_of_the_mechanism(name: str, window: int, draws: int) -> None:
-    """Each part's noise lies on its grid, has its variance, and 95 of 100 draws lie within its half width."""
+    """Each part's noise is on its grid and has its variance, and 95 of 100 draws lie within its half width."""
     found = policy(name, window=window)
     kind: Any = found.kind
     cells = CELLS[name]
@@ -115,7 +115,10 @@ def _parts(value: Any) -> dict[str, float]:
 
 @pytest.mark.parametrize("name", VALUES)
 def test_error_and_what_it_takes(name: str) -> None:
-    """The error is scipy's mean of the noise's magnitude; the epsilon for it is the least one; units bring it down."""
+    """The error is the noise's mean magnitude by scipy, and the epsilon for it is the smallest one.
+
+    More units reduce the error.
+    """
     kind = kind_of(policy(name, window=2))
     units = 48.0
     for epsilon in (0.1, 1.0, 7.0):
@@ -135,14 +138,14 @@ def test_error_and_what_it_takes(name: str) -> None:
 
 
 def test_spare_landmarks_take_their_part() -> None:
-    """Without spare all of epsilon is a step's; else w parts of w + spare, rounded down."""
+    """Without spare landmarks a step gets all of epsilon, otherwise w parts of w + spare, rounded down."""
     assert regular_nano(policy("mean")) == NANO
     assert regular_nano(policy("mean", spare=2)) == NANO // 3
     assert regular_nano(policy("mean", window=5, spare=2)) == 5 * (NANO // 7)
 
 
 def series(name: str, days: int, spend_nano: int = NANO) -> list[MeasuredRelease]:
-    """Return releases of days that have other numbers of units."""
+    """Return releases for days with different numbers of units."""
     found = policy(name)
     return [
         MeasuredRelease(released(found, day, (8 * (10 + day % 13), 10 + day % 13), spend_nano), found)
@@ -151,7 +154,7 @@ def series(name: str, days: int, spend_nano: int = NANO) -> list[MeasuredRelease
 
 
 def test_means_over_steps_are_weighed_by_units() -> None:
-    """The mean of daily means is total noise over all units; its interval is that of the exact law."""
+    """The mean of daily means is the total noise over all units; its interval follows the exact law."""
     days = series("mean", 30)
     figure = mean(days)[""]
     counts = [10 + day % 13 for day in range(30)]
@@ -170,14 +173,14 @@ def test_means_over_steps_are_weighed_by_units() -> None:
 
 
 def covered(hits: np.ndarray[Any, Any]) -> float:
-    """Return the share of intervals that hold the truth."""
+    """Return the share of intervals that contain the truth."""
     return float(np.mean(hits))
 
 
 @pytest.mark.parametrize("steps", [2, 7, 30])
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 40.0])
 def test_coverage_of_means_and_differences(steps: int, epsilon: float, draws: int) -> None:
-    """Over many made-up data sets at least 0.945 of the intervals hold the truth, by scipy's draws of the law."""
+    """Over many simulated data sets, at least 0.945 of the intervals contain the truth, with scipy's draws."""
     found = policy("mean", epsilon)
     rng = np.random.default_rng([steps, int(10 * epsilon)])
     counts = [20 + nth % 5 for nth in range(steps)]
@@ -200,7 +203,7 @@ def test_coverage_of_means_and_differences(steps: int, epsilon: float, draws: in
 
 
 def test_profiles_and_bins_of_several_steps() -> None:
-    """Sums become means of a unit, by their counts; bins of a histogram add up to shares with independent noise."""
+    """Sums become means per unit by their counts; histogram bins add up to shares with independent noise."""
     weekly, steps = policy("weekly"), range(3)
     measured = [released(weekly, step, CELLS["weekly"]) for step in steps]
     found = totals(of_one_unit(release, release.quantities(weekly)) for release in measured)
@@ -220,7 +223,7 @@ def test_profiles_and_bins_of_several_steps() -> None:
 
 
 def test_a_policy_of_another_scale_is_told() -> None:
-    """Means by hour have a scale a bin, sums one; another window is another scale."""
+    """Means by hour have one scale per bin, sums have one in all; another window changes the scale."""
     for name in VALUES:
         found = released(policy(name), 1, CELLS[name])
         found.check()

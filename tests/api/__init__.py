@@ -1,1 +1,1 @@
-"""Tests of the room `api`: the library."""
+"""Tests of `api`: the library."""

@@ -1,4 +1,4 @@
-"""Files and frames of something else, and what an audit and a plan take besides: no error is one of Python's own."""
+"""Foreign files and frames, and further inputs of audits and plans: no error is one of Python's own."""
 
 import json
 from pathlib import Path
@@ -50,7 +50,7 @@ def folder(rows: Rows, policy: ls.Policy, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("record", RELEASES)
 def test_records_that_are_no_releases(record: dict[str, Any], folder: Path) -> None:
-    """File and line are told, and what to give; nothing of the record."""
+    """The error gives the file, the line and a remedy, but nothing of the record."""
     first = (folder / "releases.jsonl").read_text().splitlines()[0]
     (folder / "foreign.jsonl").write_text(f"{first}\n{json.dumps(record)}\n")
     with pytest.raises(ls.Error, match=r"foreign\.jsonl:2: is not a release; use a file of releases"):
@@ -58,7 +58,7 @@ def test_records_that_are_no_releases(record: dict[str, Any], folder: Path) -> N
 
 
 def test_files_that_are_cut_or_of_something_else(folder: Path) -> None:
-    """A ledger for releases, releases for a ledger, half a line."""
+    """A ledger as releases, releases as a ledger, and half a line are refused."""
     releases, ledger = folder / "releases.jsonl", folder / "ledger.jsonl"
     with pytest.raises(ls.Error, match=r"ledger\.jsonl:1: is not a release"):
         ls.read_releases(ledger)
@@ -78,7 +78,7 @@ def test_files_that_are_cut_or_of_something_else(folder: Path) -> None:
 
 
 def test_a_ledger_of_another_kind(folder: Path, rows: Rows, tmp_path: Path) -> None:
-    """The policy of another run says nothing of these measurements."""
+    """The policy of another run does not describe these measurements."""
     kind = ls.Policy.event(epsilon=1, value=ls.Vector({"value": ls.Range(0, 10, 0.1)}), step=HOUR)
     counts = ls.Policy.event(epsilon=1, value=ls.Counts(("a", "b")), step=HOUR)
     both = [{"series": row["series"], "timestamp": row["timestamp"], "a": 1, "b": 2} for row in rows]
@@ -93,7 +93,7 @@ def test_a_ledger_of_another_kind(folder: Path, rows: Rows, tmp_path: Path) -> N
 
 
 def test_a_policy_of_another_range(folder: Path, rows: Rows, tmp_path: Path) -> None:
-    """Its noise is another, so intervals by it would hold nothing, whether it is given or a ledger has it."""
+    """Its noise is different, so intervals from it would be wrong, whether it is given or comes from a ledger."""
     narrow = ls.Policy.event(epsilon=2, value=ls.Number(0, 1, 0.001), step=HOUR)
     found = ls.read_releases(folder)
     for function in (ls.mean, ls.smooth):
@@ -106,7 +106,7 @@ def test_a_policy_of_another_range(folder: Path, rows: Rows, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("function", [ls.mean, ls.smooth])
 def test_repeats_that_were_filled_in_are_no_measurements(function: Any, rows: Rows, tmp_path: Path) -> None:
-    """A frame that was filled forward has the measurement before a repeat in it: twice it would halve errors."""
+    """A forward-filled frame copies the last measurement into repeats; counting it twice would halve errors."""
     adaptive = ls.Policy.event(epsilon=2, value=ls.Number(0, 10, 0.001), step=HOUR, scheme=ls.Adaptive())
     found = ls.release(pd.DataFrame(rows), adaptive, out=tmp_path / "adaptive").frame
     assert "approximated" in set(found["decision"])
@@ -138,7 +138,7 @@ def test_repeats_that_were_filled_in_are_no_measurements(function: Any, rows: Ro
     ],
 )
 def test_figures_that_no_release_has(function: Any, odd: dict[str, Any], folder: Path, policy: ls.Policy) -> None:
-    """No mean and no course is made of them."""
+    """They enter neither a mean nor a course."""
     rows = ls.read_releases(folder).rows()
     named = "measurement" if odd == {"decision": "withheld"} else next(iter(odd))
     with pytest.raises(ls.Error, match=rf"^row 3: {named} .*contains a value that no release can have:"):
@@ -148,7 +148,7 @@ def test_figures_that_no_release_has(function: Any, odd: dict[str, Any], folder:
 
 
 def test_heads_are_checked_as_the_command_checks_them(tmp_path: Path, cli: Cli) -> None:
-    """The same document as `audit --heads --witness --json`, over a ledger that holds and over one cut short."""
+    """The document is that of `audit --heads --witness --json`, for a ledger that holds and for one cut short."""
     story = tell_story()
     heads, ledger = story.sign(Signer()), story.ledger()
     (tmp_path / "key.pem").write_text(SigningKey(Signer().private).public_pem())
@@ -168,7 +168,7 @@ def test_heads_are_checked_as_the_command_checks_them(tmp_path: Path, cli: Cli) 
 
 
 def test_heads_without_keys_and_keys_without_heads(folder: Path) -> None:
-    """Whoever brings the heads is not asked whom to trust."""
+    """Each is refused, because heads alone cannot say whom to trust."""
     (folder / "heads.jsonl").write_text("")
     for asked, member in (
         ({"heads": folder / "heads.jsonl"}, "public_keys"),
@@ -186,7 +186,7 @@ MATRIX = [[0.8, 0.2], [0.3, 0.7]]
 
 
 def test_a_plan_under_a_correlation_is_that_of_the_command(policy: ls.Policy, tmp_path: Path, cli: Cli) -> None:
-    """Temporal loss, the epsilon within a bound and what each event may spend: the figures of `plan --json`."""
+    """Temporal loss, the epsilon within a bound and each event's spend are the figures of `plan --json`."""
     (tmp_path / "c.json").write_text(json.dumps({"backward": MATRIX, "forward": MATRIX}))
     (tmp_path / "settings.toml").write_text(f'[correlations]\nhousehold = "{tmp_path}/c.json"\n')
     named = ls.Policy(policy.record | {"correlation": "household"})
@@ -216,7 +216,7 @@ def test_a_plan_under_a_correlation_is_that_of_the_command(policy: ls.Policy, tm
 
 
 def test_a_plan_counts_contributors(tmp_path: Path, cli: Cli) -> None:
-    """Of collected data: how many bring a release within an error, as `plan --error` has them."""
+    """For collected data, it says how many bring a release within an error, as `plan --error` does."""
     collect = ls.Collect("replace", 1, statistic="mean")
     policy = ls.Policy.event(epsilon=1, value=ls.Number(0, 10, 1), collect=collect, step=HOUR)
     (tmp_path / "policy.jsonl").write_text(json.dumps(policy.record))
@@ -229,7 +229,10 @@ def test_a_plan_counts_contributors(tmp_path: Path, cli: Cli) -> None:
 
 @pytest.mark.parametrize("function", [ls.mean, ls.smooth])
 def test_rows_that_noise_chose_are_refused(function: Any, tmp_path: Path) -> None:
-    """Those above a bound, and those within the range; rows by time are taken, with a note that some are missing."""
+    """Rows above a bound, or within the range, are refused.
+
+    Rows chosen by time are accepted, with a note that some are missing.
+    """
     noisy = ls.Policy.event(epsilon=0.5, value=ls.Number(0, 10, 0.001), step=HOUR)
     hours = [{"timestamp": START + nth * HOUR, "value": 1.0 + nth / 7 % 5} for nth in range(480)]
     frame = ls.release(pd.DataFrame(hours), noisy, series="home-1", out=tmp_path / "noisy").frame

@@ -1,4 +1,4 @@
-"""Intervals hold what they say: after announced looks, of frames of this library, with landmarks kept apart."""
+"""Intervals have the stated coverage after announced looks and for this library's frames, landmarks apart."""
 
 import io
 import json
@@ -20,7 +20,7 @@ from tests.api.conftest import HOUR, START
 Rows = list[dict[str, Any]]
 EPSILON, INTRUSION_NANO = 1.0, 500_000_000
 HOMES = 2
-"""Contributors of each step, each with an item of 3, or at "walk"."""
+"""Contributors to each step, each with an item of 3, or at "walk"."""
 KINDS: dict[str, dict[str, Any]] = {
     "sum": {"value": ls.Number(0, 10, 0.5), "statistic": "sum", "sensitivity": 20, "grid": 0.5, "truth": 3.0 * HOMES},
     "mean": {
@@ -32,7 +32,7 @@ KINDS: dict[str, dict[str, Any]] = {
     },
     "counts": {"value": ls.Counts(("walk", "ride")), "sensitivity": 2, "grid": 1.0, "truth": float(HOMES)},
 }
-"""Each with its sensitivity and the grid of its noise, worked out by hand."""
+"""Each kind with its sensitivity and the grid of its noise, worked out by hand."""
 
 
 def collecting(kind: str) -> ls.Policy:
@@ -43,7 +43,7 @@ def collecting(kind: str) -> ls.Policy:
 
 
 def seen(kind: str, looks: int, steps: int, series: str = "ward") -> Rows:
-    """Return records that close steps of one series, of which each was open during so many announced looks."""
+    """Return records that close steps of one series, each of which was open during this many announced looks."""
     item = "walk" if kind == "counts" else 3.0
     rows: Rows = []
     for nth in range(0, 2 * steps, 2):  # two are open, and both close before the next two open
@@ -60,7 +60,7 @@ def seen(kind: str, looks: int, steps: int, series: str = "ward") -> Rows:
 
 
 def law(kind: str, looks: int, steps: int) -> np.ndarray[Any, Any]:
-    """Return the law of the noise in a sum over steps, in cells around the middle: by scipy, step by step."""
+    """Return the law of the noise in a sum over steps, in cells around the middle, by scipy and step by step."""
     rates = [EPSILON / KINDS[kind]["sensitivity"]]
     rates += [INTRUSION_NANO / 1e9 / KINDS[kind]["sensitivity"]] * (1 + looks)
     found = np.ones(1)
@@ -71,7 +71,7 @@ def law(kind: str, looks: int, steps: int) -> np.ndarray[Any, Any]:
 
 
 def held(kind: str, looks: int, steps: int, width: float) -> float:
-    """Return how often such a sum's mean lies within a width, exactly."""
+    """Return the exact probability that the mean of such a sum lies within a width."""
     chances = law(kind, looks, steps)
     middle, cells = len(chances) // 2, floor(width / KINDS[kind]["grid"] * steps / 2 + 1e-6)
     return float(chances[max(0, middle - cells) : middle + cells + 1].sum())
@@ -80,7 +80,7 @@ def held(kind: str, looks: int, steps: int, width: float) -> float:
 @pytest.mark.parametrize("looks", [0, 1, 2, 5])
 @pytest.mark.parametrize("kind", KINDS)
 def test_intervals_after_looks_hold_the_truth_exactly(kind: str, looks: int, tmp_path: Path) -> None:
-    """Of a column and of a mean, from the releases and from their frame, by the law of all noise that was drawn."""
+    """Intervals of columns and means are exact by the law of all noise drawn, for releases and their frame."""
     found = ls.release(seen(kind, looks, 3), collecting(kind), out=tmp_path)
     part, suffix = ("walk", "_walk") if kind == "counts" else ("", "")
     sensitivity, grid = KINDS[kind]["sensitivity"], KINDS[kind]["grid"]
@@ -98,7 +98,7 @@ def test_intervals_after_looks_hold_the_truth_exactly(kind: str, looks: int, tmp
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_intervals_of_many_datasets_hold_the_truth(kind: str, datasets: int, tmp_path: Path) -> None:
-    """The noise that is drawn has this law: as many intervals hold the truth as the law says, and no fewer."""
+    """The noise drawn follows this law: as many intervals contain the truth as the law predicts, and no fewer."""
     told = [row for nth in range(datasets) for row in seen(kind, 2, 1, f"ward-{nth}")]
     rows = [row if row["type"] == "contribution" else row | {"seed": f"{nth:064x}"} for nth, row in enumerate(told)]
     key = {"format": 1, "fingerprint": "5a" * 8, "epoch": 0, "secret": "5a" * 32}
@@ -119,7 +119,7 @@ def test_intervals_of_many_datasets_hold_the_truth(kind: str, datasets: int, tmp
 
 
 def near(one: ls.Table, other: ls.Table) -> bool:
-    """Tell whether two tables are equal, numbers to a rounding."""
+    """Return whether two tables are equal, with numbers equal up to rounding."""
 
     def figures(table: ls.Table) -> list[list[float]]:
         return [[cell for cell in row.values() if isinstance(cell, float)] for row in table]
@@ -131,18 +131,18 @@ def near(one: ls.Table, other: ls.Table) -> bool:
 
 
 def lines(found: ls.Released, name: str) -> Rows:
-    """Return the records of a file of a folder."""
+    """Return the records of a file in a folder."""
     return [json.loads(line) for line in (found.folder / name).read_text().splitlines()]
 
 
 @pytest.fixture
 def evening(rows: Rows, policy: ls.Policy, tmp_path: Path) -> ls.Released:
-    """Return releases of two homes with an evening of landmarks, whose noise is larger."""
+    """Return the releases of two homes with an evening of landmarks, whose noise is larger."""
     return ls.release(rows, policy, out=tmp_path / "evening")
 
 
 def test_landmarks_are_kept_apart(evening: ls.Released) -> None:
-    """By default, whatever the grouping and the frame; one mean of both is taken if it is asked for, and says so."""
+    """This is the default for any grouping and frame; one mean of both is taken only on request, with a note."""
     apart = ls.mean(evening, ("series", "landmark"))
     assert ls.mean(evening).rows() == apart.rows()
     assert apart.columns == ["series", "landmark", "mean", "standard_error", "low", "high", "steps"]
@@ -166,7 +166,7 @@ def test_landmarks_are_kept_apart(evening: ls.Released) -> None:
 
 
 def test_landmarks_of_a_frame_are_those_of_its_column(rows: Rows, tmp_path: Path) -> None:
-    """A landmark that was registered later is in the ledger and in the frame, not in the policy that is given."""
+    """A landmark registered later is in the ledger and the frame, but not in the given policy."""
     spared = ls.Policy.landmark(epsilon=2, landmarks=[], spare=1, value=ls.Number(0, 10, 0.001), step=HOUR)
     later = {"type": "landmarks", "series": "home-1", "version": 1, "add": [1_769_821_200_000]}
     known = [row for row in rows if row["series"] == "home-1"]
@@ -181,7 +181,7 @@ def test_landmarks_of_a_frame_are_those_of_its_column(rows: Rows, tmp_path: Path
 
 @pytest.mark.parametrize("kind", [*KINDS, "vector", "location"])
 def test_a_frame_carries_its_noise(kind: str, tmp_path: Path) -> None:
-    """The means of a frame are those of the releases, to a rounding, without any policy; smoothed counts too."""
+    """Without any policy, a frame's means equal the releases' up to rounding; so do smoothed counts."""
     rows: Rows = seen(kind, 2, 2) if kind in KINDS else []
     columns, policy = "value", collecting(kind) if kind in KINDS else None
     if kind == "vector":
@@ -204,7 +204,7 @@ def test_a_frame_carries_its_noise(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_lacks_its_noise_is_refused(kind: str, tmp_path: Path) -> None:
-    """Records state the closing noise alone, and no policy tells how often counters were seen: only the ledger does."""
+    """Records state only the closing noise; only the ledger, not a policy, tells how often counters were seen."""
     policy = collecting(kind)
     found = ls.release(seen(kind, 1, 1), policy, out=tmp_path)
     alone = ls.read_releases(found.folder / "releases.jsonl")
@@ -219,7 +219,7 @@ def test_what_lacks_its_noise_is_refused(kind: str, tmp_path: Path) -> None:
 
 
 def test_what_lacks_its_landmarks_is_refused(evening: ls.Released, policy: ls.Policy) -> None:
-    """Without ledger and policy nobody knows them; what is no flag is none."""
+    """Without ledger and policy, landmarks are unknown; an invalid flag is not a flag."""
     rows = evening.releases.rows()
     cut = [{name: cell for name, cell in row.items() if name != "landmark"} for row in rows]
     for by in ("series", "landmark", timedelta(hours=6)):
@@ -245,7 +245,7 @@ def test_what_lacks_its_landmarks_is_refused(evening: ls.Released, policy: ls.Po
     ],
 )
 def test_noise_that_no_measurement_has(odd: dict[str, Any], evening: ls.Released) -> None:
-    """A frame in which measurements were changed, and their intervals were not, has no mean."""
+    """A frame whose measurements were changed, but not their intervals, has no mean."""
     rows = evening.releases.rows()
     with pytest.raises(ls.Error, match=r"^row 3: measurement or its noise"):
         ls.mean([*rows[:3], rows[3] | odd, *rows[4:]])

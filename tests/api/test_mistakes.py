@@ -1,4 +1,4 @@
-"""Mistakes of a notebook: each is an error of the library that says what to do, and writes nothing."""
+"""Mistakes in a notebook: each raises a library error that says what to do, and nothing is written."""
 
 from collections.abc import Callable
 from datetime import date
@@ -18,7 +18,10 @@ Rows = list[dict[str, Any]]
 
 
 def test_newest_first_is_refused_and_says_how_to_sort(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """Nothing is spent on it; the sorted frame goes on when later rows come, wherever they stood in the file."""
+    """Nothing is spent on such a frame.
+
+    The sorted frame continues when later rows arrive, wherever they were in the file.
+    """
     frame, out = pd.DataFrame(rows), tmp_path / "run"
     with pytest.raises(ls.Error, match="is earlier than a processed row of its series \\(94 of 96 rows are") as no:
         ls.release(frame[::-1], policy, out=out)
@@ -37,7 +40,7 @@ def test_newest_first_is_refused_and_says_how_to_sort(rows: Rows, policy: ls.Pol
 
 
 def test_a_shuffled_row_is_refused_unless_rows_came_so(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """One late row in many is a mistake as well; whoever replays arrivals says so, and then it is counted."""
+    """One late row among many is also a mistake; for replayed arrivals it is allowed on request, and counted."""
     swapped = [*rows[:10], rows[12], *rows[10:12], *rows[13:]]
     with pytest.raises(ls.Error, match=r"^row 11: .* \(1 of 96 rows are\)"):
         ls.release(swapped, policy, out=tmp_path / "run")
@@ -51,7 +54,10 @@ def test_a_shuffled_row_is_refused_unless_rows_came_so(rows: Rows, policy: ls.Po
 
 
 def test_rows_that_are_there_twice(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """A frame behind itself runs back in time: what is said is that rows repeat; side by side they are duplicates."""
+    """A frame appended to itself goes back in time, and the error says that rows repeat.
+
+    Rows repeated side by side are duplicates.
+    """
     with pytest.raises(ls.Error, match="96 repeat the time of an earlier row of their series, so drop duplicates"):
         ls.release(rows + rows, policy, out=tmp_path / "run")
     twice = [row for row in rows[::2] for _ in range(2)]
@@ -61,7 +67,7 @@ def test_rows_that_are_there_twice(rows: Rows, policy: ls.Policy, tmp_path: Path
 
 
 def test_a_step_is_left_out_only_where_its_length_changes_nothing() -> None:
-    """Windows, intervals and days count in steps: 1 ms would protect nothing, or split epsilon over millions."""
+    """Windows, intervals and days count steps: 1 ms would protect nothing, or split epsilon over millions."""
     asked: dict[str, Any] = {"epsilon": 1, "value": NUMBER}
     evening = (START, START + 3 * HOUR)
     cases: tuple[tuple[Callable[[], ls.Policy], str], ...] = (
@@ -83,7 +89,7 @@ def test_a_step_is_left_out_only_where_its_length_changes_nothing() -> None:
 
 
 def test_a_step_that_is_too_short_is_told(rows: Rows, tmp_path: Path) -> None:
-    """A step of a millisecond under hourly readings keeps budget for landmarks that no reading meets."""
+    """With hourly readings, a step of a millisecond reserves budget for landmarks that no reading meets."""
     evening = (START + 17 * HOUR, START + 20 * HOUR)
     policy = ls.Policy.landmark(epsilon=1, value=NUMBER, landmarks=[evening], step=1)
     found = ls.release(rows, policy, out=tmp_path)
@@ -93,14 +99,14 @@ def test_a_step_that_is_too_short_is_told(rows: Rows, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("frame", [[], pd.DataFrame(), pl.DataFrame(), pd.DataFrame(columns=["series", "timestamp"])])
 def test_a_frame_without_rows(frame: Any, policy: ls.Policy, tmp_path: Path) -> None:
-    """It would say nothing later on."""
+    """It is refused, because it would say nothing later."""
     with pytest.raises(ls.Error, match=r"^frame: has no row"):
         ls.release(frame, policy, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 def test_names_that_are_no_texts(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """Integer series are the commonest: it is said which column to make texts of."""
+    """Integer series are the most common case: the error names the column to convert to strings."""
     with pytest.raises(ls.Error, match=r"series contains no strings; convert it to strings, for example with str\(\)"):
         ls.release([row | {"series": 7} for row in rows[::2]], policy, out=tmp_path / "run")
     nothing: Any = None
@@ -123,7 +129,7 @@ def test_names_that_are_no_texts(rows: Rows, policy: ls.Policy, tmp_path: Path) 
 
 
 def test_a_changed_row_in_the_middle_is_refused(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """Also where rows came behind it; the folder stays as it was."""
+    """This also holds if rows were added after it; the folder stays unchanged."""
     ls.release(rows, policy, out=tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     longer = [*rows, {"series": "home-1", "timestamp": START + 48 * HOUR, "value": 1.0}]
@@ -138,7 +144,7 @@ def test_a_changed_row_in_the_middle_is_refused(rows: Rows, policy: ls.Policy, t
 
 
 def test_two_kernels_at_once(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """The second waits its turn: nothing tells it to replace what the first is at."""
+    """The second is told to wait, and nothing tells it to replace what the first is working on."""
     with (
         ReplayFolder.claimed(tmp_path),
         pytest.raises(ls.Error, match="another run is using the folder; wait for it") as no,
@@ -150,7 +156,7 @@ def test_two_kernels_at_once(rows: Rows, policy: ls.Policy, tmp_path: Path) -> N
 @pytest.mark.parametrize("rest", [0, 20])
 @pytest.mark.parametrize("decided", [True, False])
 def test_a_damaged_key(rest: int, decided: bool, rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:  # noqa: FBT001
-    """It refuses, and says what to do; with replace all old files, the key too, are kept aside under their mode."""
+    """It is refused with a remedy; with replace, all old files, even the key, are set aside with their modes."""
     ls.release(rows, policy, out=tmp_path)
     if not decided:
         for path in tmp_path.iterdir():
@@ -171,7 +177,7 @@ def test_a_damaged_key(rest: int, decided: bool, rows: Rows, policy: ls.Policy, 
 
 
 def test_a_run_that_fails_leaves_no_key(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """A key is made whole under another name, and taken away with a folder that nothing was decided in."""
+    """A key is written whole under another name, and removed with a folder in which nothing was decided."""
     with pytest.raises(ls.Error):
         ls.release(rows[::-1], policy, out=tmp_path)
     assert list(tmp_path.iterdir()) == []
@@ -189,13 +195,13 @@ def test_a_run_that_fails_leaves_no_key(rows: Rows, policy: ls.Policy, tmp_path:
     ],
 )
 def test_frames_are_no_files(asked: Callable[[Any], Any], rows: Rows) -> None:
-    """It is said what to give instead."""
+    """The error says what to give instead."""
     with pytest.raises(ls.Error, match=r"is of type (DataFrame|NoneType), not a file or folder; use "):
         asked(pd.DataFrame(rows))
 
 
 def test_figures_that_are_none(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """Each argument is told by its name."""
+    """The error names each invalid argument."""
     found, wrong = ls.release(rows, policy, out=tmp_path), float("nan")
     odd: Any = "x"
     five: Any = 5

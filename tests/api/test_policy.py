@@ -1,4 +1,4 @@
-"""Typed policies are the records of the wire format: the same parser takes them, over all levels, schemes and kinds."""
+"""Typed policies are wire-format records: the same parser takes them, over all levels, schemes and kinds."""
 
 import itertools
 import json
@@ -53,7 +53,7 @@ SCHEMES: list[tuple[Scheme, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("kind", "scheme"), list(itertools.product(KINDS, SCHEMES)))
 def test_records_of_all_levels(kind: tuple[Kind, dict[str, Any]], scheme: tuple[Scheme, dict[str, Any]]) -> None:
-    """Each combination is the record that is written by hand, or refused with the same faults."""
+    """Each combination gives the record written by hand, or is refused with the same faults."""
     typed: dict[str, Any] = {"epsilon": 1, "value": kind[0], "scheme": scheme[0], "step": HOUR, "series": "s"}
     levels: dict[str, tuple[Callable[..., ls.Policy], dict[str, Any], dict[str, Any]]] = {
         "landmark": (ls.Policy.landmark, {"landmarks": [(0, 7_200_000)], "spare": 1}, {"landmarks": [[0, 7_200_000]]}),
@@ -74,7 +74,7 @@ def test_records_of_all_levels(kind: tuple[Kind, dict[str, Any]], scheme: tuple[
 
 
 def faults_of(parameters: dict[str, Any]) -> tuple[Fault, ...]:
-    """Return why the wire format's parser refuses some parameters; nothing where it takes them."""
+    """Return why the wire format's parser refuses some parameters; nothing if it accepts them."""
     try:
         policy_of(parameters, 1)
     except PolicyError as error:
@@ -101,7 +101,7 @@ def test_collected_and_gathered() -> None:
 
 
 def test_times_as_people_say_them() -> None:
-    """Moments with a zone, days of the policy's zone and weekly hours become milliseconds; dummies have a range."""
+    """Moments with a zone, days in the policy's zone and weekly hours become milliseconds; dummies get a range."""
     paris = ZoneInfo("Europe/Paris")
     weekly = {"weekly": ["sunday"], "from": "10:00", "to": "12:00", "first": "2026-02-01", "last": "2026-02-08"}
     policy = ls.Policy.landmark(
@@ -127,7 +127,7 @@ def test_times_as_people_say_them() -> None:
 
 
 def test_days_that_are_not_those_of_the_zone() -> None:
-    """The warning names the offset with which they are; with it there is none."""
+    """The warning names the offset that would make them so; with it, there is none."""
     members: dict[str, Any] = {"value": NUMBER, "unit": "1h", "step": "1d", "statistic": "mean", "open_steps": 1}
     with pytest.warns(UserWarning, match=r'not calendar days there; with "offset":"(22|23)h"'):
         ls.Policy(epsilon=1, zone="Europe/Berlin", **members)
@@ -138,7 +138,7 @@ def test_days_that_are_not_those_of_the_zone() -> None:
 
 
 def test_every_fault_at_once() -> None:
-    """Errors are the product's own, with the member of each."""
+    """Errors are the product's own, and each names its member."""
     with pytest.raises(ls.Error) as refused:
         ls.Policy.landmark(epsilon=0, value=NUMBER, landmarks=["tomorrow"], scheme=ls.Skip())
     assert [fault.member for fault in refused.value.faults] == ["protection.landmarks.0", "epsilon"]
@@ -154,7 +154,7 @@ def test_every_fault_at_once() -> None:
     "member", ["epsilon", "lifetime", "correlation", "series", "type", "protection", "value.upper"]
 )
 def test_integers_that_no_json_has(member: str) -> None:
-    """They are doubles, as of a file, or refused; and a record that is not one of a policy is not taken for one."""
+    """They are doubles, as from a file, or are refused; a record of another type is not taken for a policy."""
     policy = ls.Policy.event(epsilon=1, value=ls.Number(0, 2**70, 2**62))
     assert policy.record["value"] == {"kind": "number", "lower": 0, "upper": 2.0**70, "resolution": 2**62}
     for number in (10**400, -(10**400)):
@@ -169,7 +169,7 @@ def test_integers_that_no_json_has(member: str) -> None:
 
 
 def test_policies_are_values(tmp_path: Path) -> None:
-    """They are equal by their records, cannot be changed, and go through files."""
+    """They are compared by their records, are immutable, and can be stored in files."""
     one, other = (ls.Policy.event(epsilon=1, value=NUMBER, series="home-*") for _ in range(2))
     assert one == other
     assert len({one, other, ls.Policy.event(epsilon=2, value=NUMBER)}) == 2
@@ -184,7 +184,7 @@ def test_policies_are_values(tmp_path: Path) -> None:
 
 
 def test_members_make_a_policy_of_level_landmark() -> None:
-    """As `Policy.landmark` does; beside a whole record they are a mistake."""
+    """The result is that of `Policy.landmark`; with a whole record they are a mistake."""
     members: dict[str, Any] = {"epsilon": 1, "value": NUMBER, "unit": "1h", "statistic": "mean", "step": "1D"}
     made = ls.Policy(**members)
     assert made == ls.Policy.landmark(**members)
@@ -197,7 +197,7 @@ def test_members_make_a_policy_of_level_landmark() -> None:
 
 
 def test_true_landmarks_under_dummies_do_not_show() -> None:
-    """Whatever a policy shows of itself has neither the true landmarks nor their number."""
+    """Nothing that a policy shows of itself contains the true landmarks or their number."""
     start = 1_338_570_000_000
     policy = ls.Policy.landmark(
         epsilon=1,
@@ -211,7 +211,7 @@ def test_true_landmarks_under_dummies_do_not_show() -> None:
 
 
 def test_a_plan_says_the_odds_and_the_noise_at_landmarks() -> None:
-    """As the command does; nothing is noted where landmarks are not published."""
+    """It says the same as the command, and notes nothing if landmarks are not published."""
     start = 1_338_570_000_000
     half, alone = (
         str(

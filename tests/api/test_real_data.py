@@ -1,4 +1,4 @@
-"""On real data the smoothed course is nearer to the truth than what the filter `level` publishes."""
+"""On real data, the smoothed course is closer to the truth than what the filter `level` publishes."""
 
 from itertools import islice
 from pathlib import Path
@@ -20,7 +20,7 @@ DATA: dict[str, tuple[Any, ls.Number | ls.Location, int, float, tuple[str, ...]]
 
 
 def guess(row: Any, member: str, parts: tuple[str, ...]) -> Any:
-    """Return a value of a row as records have it."""
+    """Return a value of a row in the form of records."""
     if parts == ("",):
         return row[member]
     return {part.removeprefix("_"): row[f"{member}{part}"] for part in parts}
@@ -28,7 +28,7 @@ def guess(row: Any, member: str, parts: tuple[str, ...]) -> Any:
 
 @pytest.mark.parametrize("name", DATA)
 def test_smoothed_is_nearer_than_value(name: str, tmp_path: Path) -> None:
-    """Means over some runs under keys of their own, an hour's landmarks among a thousand steps."""
+    """This holds for means over some runs, each with its own key and twelve landmarks among a thousand steps."""
     read, value, step, epsilon, parts = DATA[name]
     readings: list[Reading] = list(islice(read(), STEPS))
     begin = readings[200][0]

@@ -1,4 +1,4 @@
-"""Frames become releases under the rules of `replay`, byte for byte, whatever library they are of."""
+"""Frames of any library become releases under the rules of `replay`, byte for byte."""
 
 import csv
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def written(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_as_replay_decides_a_file(library: str, rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """Under one key a frame and the file of its events come to the same bytes."""
+    """With the same key, a frame and the file of its events give the same bytes."""
     main(["keys", "new", str(tmp_path / "a.key")])
     ls.release(LIBRARIES[library](rows), policy, out=tmp_path / "frame", key=tmp_path / "a.key")
     events = [row | {"timestamp": int(row["timestamp"].timestamp() * 1000)} for row in rows]
@@ -41,7 +41,10 @@ def test_as_replay_decides_a_file(library: str, rows: Rows, policy: ls.Policy, t
 
 
 def test_a_cell_run_twice_spends_nothing_twice(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """The same rows give the same bytes, in any library; more rows go on; `replay` knows the folder as its own."""
+    """In any library, the same rows give the same bytes, and more rows continue them.
+
+    `replay` accepts the folder as its own.
+    """
     first = ls.release(rows, policy, out=tmp_path)
     before = written(tmp_path)
     for library in LIBRARIES.values():
@@ -54,7 +57,7 @@ def test_a_cell_run_twice_spends_nothing_twice(rows: Rows, policy: ls.Policy, tm
 
 
 def test_a_changed_row_is_refused(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """A folder takes no other input, and loses nothing; with replace both budgets are spent, and it says so."""
+    """A folder takes no other input and loses nothing; with replace, both budgets are spent, as a note says."""
     ls.release(rows, policy, out=tmp_path)
     before = written(tmp_path)
     changed = [rows[0] | {"value": 9.87654}, *rows[1:]]
@@ -72,7 +75,7 @@ def test_a_changed_row_is_refused(rows: Rows, policy: ls.Policy, tmp_path: Path)
 
 
 def test_frames_come_out_as_they_came_in(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """Releases have landmark flags, times and intervals, in the library of the input."""
+    """Releases contain landmark flags, times and intervals, in the input's library."""
     found = ls.release(pd.DataFrame(rows), policy, out=tmp_path)
     frame = found.frame
     assert isinstance(frame, pd.DataFrame)
@@ -89,7 +92,7 @@ def test_frames_come_out_as_they_came_in(rows: Rows, policy: ls.Policy, tmp_path
 
 
 def test_mapping_of_policies_and_one_series(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """A mapping gives each series its own policy; rows of one series need no column of it."""
+    """A mapping gives each series its own policy; rows of a single series need no series column."""
     weaker = ls.Policy.event(epsilon=1, value=ls.Number(0, 10, 0.001), step=HOUR)
     found = ls.release(rows, {"home-1": policy, "home-2": weaker}, out=tmp_path / "two")
     assert {row["landmark"] for row in found.releases if row["series"] == "home-2"} == {False}
@@ -101,7 +104,7 @@ def test_mapping_of_policies_and_one_series(rows: Rows, policy: ls.Policy, tmp_p
 
 
 def test_several_columns_are_one_value(tmp_path: Path) -> None:
-    """Parts, counts and positions come from columns, and go into columns."""
+    """Parts, counts and positions are read from columns and written to columns."""
     pulse = [{"timestamp": START + nth * HOUR, "pulse": 60.0 + nth, "oxygen": 0.9} for nth in range(5)]
     kind = ls.Vector({"pulse": ls.Range(40, 200, 1), "oxygen": ls.Range(0.5, 1, 0.01)})
     policy = ls.Policy.event(epsilon=5, value=kind, step=HOUR)
@@ -111,7 +114,7 @@ def test_several_columns_are_one_value(tmp_path: Path) -> None:
 
 
 def test_contributions_and_watermarks(tmp_path: Path) -> None:
-    """Rows of contributors are collected; a row with a type is a record as it stands."""
+    """Rows of contributors are collected; a row with a type is used as a record unchanged."""
     policy = ls.Policy.event(
         epsilon=20,
         value=ls.Number(0, 10, 1),
@@ -131,7 +134,7 @@ def test_contributions_and_watermarks(tmp_path: Path) -> None:
 
 
 def test_columns_and_times_that_are_none(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """What a frame lacks is said by its names and places, never by its values; nothing is written."""
+    """Errors about a frame name its columns and rows, never its values, and nothing is written."""
     with pytest.raises(ls.Error) as refused:
         ls.release(pd.DataFrame(rows), policy, out=tmp_path / "out", value_columns="kwh", timestamp_column="time")
     assert [fault.member for fault in refused.value.faults] == ["timestamp_column", "value_columns"]
@@ -152,7 +155,7 @@ def test_columns_and_times_that_are_none(rows: Rows, policy: ls.Policy, tmp_path
 
 
 def test_what_is_no_value_is_rejected(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """A missing value is decided like a null of any producer: rejected, or the policy's substitute."""
+    """A missing value is treated like any producer's null: rejected, or replaced by the policy's substitute."""
     holes = pd.DataFrame([rows[0] | {"value": float("nan")}, *rows[1:4]])
     with pytest.raises(
         ls.Error, match=r"frame: 1 of 4 rows would be rejected \(1 invalid-value\); .* accept=\"refused\""
@@ -163,7 +166,7 @@ def test_what_is_no_value_is_rejected(rows: Rows, policy: ls.Policy, tmp_path: P
 
 
 def test_nothing_shown_has_a_raw_value(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """Text, HTML and terminal have releases and what follows from them; names are escaped."""
+    """Text, HTML and terminal output show only releases and results derived from them; names are escaped."""
     name = "<script>alert(1)</script>"
     found = ls.release([row | {"series": name} for row in rows[::2]], policy, out=tmp_path)
     results: list[Any] = [found, found.releases, ls.mean(found), ls.smooth(found), ls.audit(found), ls.plan(policy)]
@@ -177,7 +180,7 @@ def test_nothing_shown_has_a_raw_value(rows: Rows, policy: ls.Policy, tmp_path: 
 
 
 def test_column_names_may_be_values(policy: ls.Policy, tmp_path: Path) -> None:
-    """A file without a header gives its first row as names, which are raw values: no error repeats them."""
+    """In a file without a header, the first row's raw values become column names, so no error repeats them."""
     frame = pd.DataFrame([["2026-01-31T01:00:00Z", 7.00019]], columns=["2026-01-31T00:00:00Z", "6.00017"])
     with pytest.raises(ls.Error, match="not found among the 2 columns: kwh") as refused:
         ls.release(frame, policy, out=tmp_path, series="home-1", value_columns="kwh")
@@ -185,7 +188,7 @@ def test_column_names_may_be_values(policy: ls.Policy, tmp_path: Path) -> None:
 
 
 def test_rows_that_are_all_refused_are_an_error(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """It names each reason with its remedy, and no value."""
+    """The error names each reason with its remedy, and no value."""
     with pytest.raises(
         ls.Error, match=rf"^frame: no row was processed: {len(rows)} invalid-value: .*; what to do: "
     ) as no:
@@ -194,7 +197,7 @@ def test_rows_that_are_all_refused_are_an_error(rows: Rows, policy: ls.Policy, t
 
 
 def test_numbers_that_are_text_are_named_by_their_column(policy: ls.Policy, tmp_path: Path) -> None:
-    """A reader of CSV files gives text in every cell: the error says which column, and what to do."""
+    """A CSV reader gives text in every cell; the error names the column and says what to do."""
     lines = ["time,kwh", *(f"2026-01-05T{hour:02}:00:00Z,6.00017" for hour in range(3))]
     asked: dict[str, Any] = {"series": "home-1", "timestamp_column": "time", "value_columns": "kwh"}
     read = list(csv.DictReader(lines))
@@ -211,7 +214,7 @@ def test_numbers_that_are_text_are_named_by_their_column(policy: ls.Policy, tmp_
 
 
 def test_what_is_neither_frame_nor_policy(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """Each is an error of the library that says what was found and what to give."""
+    """Each of them raises a library error that says what was found and what to give."""
     wrong: Any = {"epsilon": 1}
     for asked in (
         lambda: ls.release(rows, wrong, out=tmp_path / "run"),
@@ -225,7 +228,7 @@ def test_what_is_neither_frame_nor_policy(rows: Rows, policy: ls.Policy, tmp_pat
 
 
 def test_steps_that_are_still_open_are_told(tmp_path: Path) -> None:
-    """Nothing is lost without a word: what was read for the last step waits for a later reading, or a watermark."""
+    """Nothing is lost silently: readings of the last step wait for a later reading or a watermark."""
     policy = ls.Policy.event(epsilon=1, value=ls.Number(0, 10, 0.001), step=HOUR, within=ls.Within("sum", 1))
     quarters: Rows = [
         {"series": series, "timestamp": START + nth * HOUR / 4, "value": 0.5}

@@ -1,4 +1,4 @@
-"""Means, courses, plans, audits and standings of the library are those of the rooms and the commands."""
+"""The library's means, courses, plans, audits and standings equal those of its packages and commands."""
 
 import json
 from datetime import timedelta
@@ -27,7 +27,7 @@ def found(rows: Rows, policy: ls.Policy, tmp_path: Path) -> ls.Released:
 
 
 def test_means_by_group(found: ls.Released) -> None:
-    """Groups are those that are named, with the figures of `analysis`."""
+    """Means are grouped as requested, with the figures of `analysis`."""
     by_series = ls.mean(found, landmarks="together")
     exact = mean(each for each in found.releases.measured if each.release.series == "home-1")[""]
     row = next(row for row in by_series if row["series"] == "home-1")
@@ -51,7 +51,7 @@ def test_means_by_group(found: ls.Released) -> None:
 
 
 def test_no_release_counts_twice(found: ls.Released) -> None:
-    """A cell that joins a frame with itself would halve the errors: refused, by row, without a value."""
+    """A frame joined with itself would halve the errors; it is refused by row, without showing a value."""
     twice = pd.concat([found.frame, found.frame], ignore_index=True)
     for reckon in (ls.mean, ls.smooth):
         with pytest.raises(
@@ -61,7 +61,7 @@ def test_no_release_counts_twice(found: ls.Released) -> None:
 
 
 def test_a_workers_key_is_told_of(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """As `replay` does: of its events one run is published, or readers see which values were changed."""
+    """As in `replay`, only one run of its events may be published; otherwise readers see which values changed."""
     main(["keys", "new", str(tmp_path / "worker.key")])
     under = ls.release(rows, policy, out=tmp_path / "under", key=tmp_path / "worker.key")
     assert any("publish only one run of these events under this key," in note for note in under.notes)
@@ -69,7 +69,7 @@ def test_a_workers_key_is_told_of(rows: Rows, policy: ls.Policy, tmp_path: Path)
 
 
 def test_landmarks_within_a_mean_are_told(found: ls.Released) -> None:
-    """Their noise drowns other steps; groups without both need no note."""
+    """Their noise drowns out other steps; groups that do not mix both need no note."""
     mixed = ls.mean(found, landmarks="together")
     assert "these steps include landmarks" in mixed.note
     console = Console(width=200)
@@ -82,7 +82,7 @@ def test_landmarks_within_a_mean_are_told(found: ls.Released) -> None:
 
 
 def test_frames_say_as_much_as_releases(found: ls.Released, policy: ls.Policy) -> None:
-    """A frame of another cell, or of another program, has the same means; with the policy to the last digit."""
+    """A frame from another cell or program has the same means, identical to the last digit with the policy."""
     whole, frame = ls.mean(found).rows(), found.frame
     assert ls.mean(frame, policy=policy).rows() == whole
     assert ls.mean(frame).rows()[0]["standard_error"] == pytest.approx(whole[0]["standard_error"], rel=1e-12)
@@ -96,7 +96,7 @@ def test_frames_say_as_much_as_releases(found: ls.Released, policy: ls.Policy) -
 
 
 def test_courses(found: ls.Released) -> None:
-    """Each series has its own course, from `analysis`."""
+    """Each series has its own course, as computed by `analysis`."""
     courses = ls.smooth(found)
     one = [each for each in found.releases.measured if each.release.series == "home-2"]
     assert one[0].policy is not None
@@ -109,7 +109,7 @@ def test_courses(found: ls.Released) -> None:
 
 
 def test_sums_have_no_course(tmp_path: Path) -> None:
-    """A statistic over contributors is not smoothed, and it says so."""
+    """A statistic over contributors is not smoothed, and the error says so."""
     policy = ls.Policy.event(
         epsilon=1, value=ls.Number(0, 10, 1), collect=ls.Collect("replace", 1, statistic="sum"), step=HOUR
     )
@@ -121,7 +121,7 @@ def test_sums_have_no_course(tmp_path: Path) -> None:
 
 
 def test_audit_and_standing(found: ls.Released, cli: Cli) -> None:
-    """The documents are those of the commands; a forged release is found."""
+    """The documents are those of the commands, and a forged release is found."""
     folder = found.folder
     ledger = str(folder / "ledger.jsonl")
     verdict = ls.audit(found)
@@ -157,7 +157,7 @@ def test_plan(policy: ls.Policy, tmp_path: Path, cli: Cli) -> None:
 
 
 def test_verify() -> None:
-    """A short policy holds, with power to find a worker that spends twice as much."""
+    """A short policy passes, with enough power to find a worker that spends twice as much."""
     short = ls.Policy.event(epsilon=2, value=ls.Category(("a", "b")), step=HOUR, scheme=ls.Uniform())
     verified = ls.verify(short, runs=2_000)
     assert verified.verdict == "holds"
@@ -166,7 +166,10 @@ def test_verify() -> None:
 
 
 def test_files_and_terminals(found: ls.Released, policy: ls.Policy) -> None:
-    """Releases are read again from a folder, or a file with its ledger or without; rich shows whatever it is given."""
+    """Releases can be read again from a folder, or from a file with or without its ledger.
+
+    Rich displays any result.
+    """
     folder = found.folder
     assert ls.read_releases(folder).rows() == found.releases.rows()
     assert ls.read_releases(folder / "releases.jsonl", ledger=folder / "ledger.jsonl", library="pandas").frame.equals(
@@ -185,7 +188,7 @@ def test_files_and_terminals(found: ls.Released, policy: ls.Policy) -> None:
 
 
 def test_no_name_drives_the_terminal_or_the_page(policy: ls.Policy, tmp_path: Path) -> None:
-    """Whoever sends events chooses the names of series: they stand in results as text that does nothing."""
+    """Whoever sends events chooses the series' names; results show them as inert text."""
     hostile = "home-1\x1b[2J\nHOLDS: no findings <script>"
     rows = [{"series": hostile, "timestamp": START + nth * HOUR, "value": 1.5} for nth in range(20)]
     found = ls.release(rows, policy, out=tmp_path)
@@ -204,7 +207,7 @@ def test_no_name_drives_the_terminal_or_the_page(policy: ls.Policy, tmp_path: Pa
 
 
 def test_a_long_name_leaves_the_other_columns_on_the_page() -> None:
-    """In a notebook a name of 200 letters is broken anywhere, and a short one is not."""
+    """In a notebook, a name of 200 letters may break anywhere, and a short one may not."""
     html = table("one", ["series", "value"], [("x" * 200, 1.5), ("home-7", 2.5)])
     assert f'<td style="overflow-wrap:anywhere;min-width:12em">{"x" * 200}</td>' in html
     assert "<td>home-7</td><td>2.5</td>" in html

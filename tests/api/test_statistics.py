@@ -1,4 +1,4 @@
-"""Statistics of units in the library: what folders say of them, with the exact law, in every library of frames."""
+"""Statistics of units in the library: the figures from folders, with the exact law, in every frame library."""
 
 import json
 from collections.abc import Mapping
@@ -30,18 +30,18 @@ STATISTICS: Mapping[str, dict[str, Any]] = {
 
 
 def policy(name: str, **members: Any) -> ls.Policy:
-    """Return a policy of daily statistics over hours."""
+    """Return a policy for daily statistics over hours."""
     found = {"epsilon": 2, "value": NUMBER, "unit": "1h", "step": "1d", "scheme": ls.Uniform()}
     return ls.Policy.landmark(**{**found, **STATISTICS[name], **members})
 
 
 def cells_of_day(day: int) -> list[tuple[int, int]]:
-    """Return the units of a day: 18 to 23 of them, with cells that depend on the hour, and later on the day."""
+    """Return the units of a day: 18 to 23 of them, with cells that depend on the hour and, later, on the day."""
     return [(day * DAY + hour * HOUR, (hour // 2 + 4 * (day >= DAYS // 2)) % 21) for hour in range(18 + day % 6)]
 
 
 def published(folder: Path, name: str) -> ls.Releases:
-    """Return the releases of two series that the real mechanism makes of those units, read from a folder."""
+    """Return the releases of two series that the real mechanism makes from those units, as read from a folder."""
     record = policy(name).record
     parameters = {member: value for member, value in record.items() if member not in wire.POLICY_ENVELOPE}
     kind = policy_of(parameters, 1).kind
@@ -65,12 +65,12 @@ def published(folder: Path, name: str) -> ls.Releases:
 
 
 def truth(days: range) -> float:
-    """Return the true mean of all units of some days."""
+    """Return the true mean over all units of some days."""
     return float(np.mean([cell / 2 for day in days for _, cell in cells_of_day(day)]))
 
 
 def holds(row: Mapping[str, Any], true: float) -> bool:
-    """Tell whether an interval holds the truth, or misses it by less than half of its width, as one in 20 does."""
+    """Return whether an interval contains the truth or, like one in 20, misses it by less than half its width."""
     half = (row["high"] - row["low"]) / 2
     return bool(row["low"] - half <= true <= row["high"] + half)
 
@@ -81,7 +81,7 @@ def frames(found: ls.Releases) -> list[Any]:
 
 
 def near(one: ls.Table, other: ls.Table) -> bool:
-    """Tell whether two tables have the same rows, numbers to a rounding."""
+    """Return whether two tables have the same rows, with numbers equal up to rounding."""
     return len(one) == len(other) and all(
         {name: cell for name, cell in a.items() if not isinstance(cell, float)}
         == {name: cell for name, cell in b.items() if not isinstance(cell, float)}
@@ -93,7 +93,7 @@ def near(one: ls.Table, other: ls.Table) -> bool:
 
 @pytest.mark.parametrize("name", STATISTICS)
 def test_releases_carry_statistic_and_count(tmp_path: Path, name: str) -> None:
-    """A column a part; the number of units is `count`, by bin where the value is."""
+    """There is one column per part; `count` is the number of units, by bin if the value is."""
     found = published(tmp_path, name)
     row = found.rows()[0]
     assert row["statistic"] == ("mean" if name == "hourly" else name)
@@ -105,7 +105,7 @@ def test_releases_carry_statistic_and_count(tmp_path: Path, name: str) -> None:
 
 
 def test_means_are_those_of_all_units(tmp_path: Path) -> None:
-    """Whatever the library, weighed by count, with the truth in the exact interval."""
+    """In every library they are weighted by count, and the exact interval contains the truth."""
     found = published(tmp_path, "mean")
     units = sum(18 + day % 6 for day in range(DAYS))
     for frame in frames(found):
@@ -118,7 +118,7 @@ def test_means_are_those_of_all_units(tmp_path: Path) -> None:
 
 
 def test_a_profile_has_a_row_a_bin(tmp_path: Path) -> None:
-    """By hour, of all days; without the policy the column has no name of its own."""
+    """Rows are by hour over all days; without the policy, the column has no name of its own."""
     found = published(tmp_path, "hourly")
     table = ls.profile(found)
     assert [row["hour"] for row in table if row["series"] == "home-1"] == list(range(23))
@@ -134,7 +134,7 @@ def test_a_profile_has_a_row_a_bin(tmp_path: Path) -> None:
 
 
 def test_time_in_range(tmp_path: Path) -> None:
-    """Of a share and of a histogram's bins, alone and added up."""
+    """It comes from a share or from a histogram's bins, alone and added up."""
     (tmp_path / "other").mkdir()
     share, histogram = published(tmp_path, "share"), published(tmp_path / "other", "histogram")
     cells = [cell / 2 for day in range(DAYS) for _, cell in cells_of_day(day)]
@@ -158,7 +158,7 @@ def test_time_in_range(tmp_path: Path) -> None:
 
 
 def test_two_spans_beside_each_other(tmp_path: Path) -> None:
-    """The difference of the means of 20 days each, which the values grew by, in its interval."""
+    """The interval contains the growth of the values: the difference of two means over 20 days each."""
     found = published(tmp_path, "mean")
     spans = ("1970-01-01", "1970-01-20"), ("1970-01-21", "1970-02-09")
     true = truth(range(20, 40)) - truth(range(20))
@@ -181,7 +181,7 @@ def test_two_spans_beside_each_other(tmp_path: Path) -> None:
 
 
 def test_what_is_no_statistic_of_units_is_refused(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
-    """With a sentence that says how to publish one."""
+    """The error's sentence says how to publish one."""
     single = ls.release(rows, ls.Policy.event(epsilon=2, value=ls.Number(0, 10, 0.001), step="1h"), out=tmp_path)
     for verb in (
         ls.profile,
@@ -202,7 +202,7 @@ def test_what_is_no_statistic_of_units_is_refused(tmp_path: Path, rows: list[dic
 
 
 def test_hours_of_statistics_by_hour_are_a_profile(tmp_path: Path) -> None:
-    """The hour that a day begins at has nothing to do with the bins; each day and each series has its own bins."""
+    """The hour at which a day begins is unrelated to the bins; each day of each series has its own bins."""
     found = published(tmp_path, "hourly")
     for frame in frames(found):
         for by in ("hour", ["series", "weekday"]):
@@ -215,7 +215,7 @@ def test_hours_of_statistics_by_hour_are_a_profile(tmp_path: Path) -> None:
 
 
 def test_policies_of_units() -> None:
-    """Lengths as texts, statistics by name or part, local time by zone; the record is that of the wire."""
+    """Lengths are texts, statistics are by name or part, local time is by zone; the record is that of the wire."""
     found = policy("hourly", local_zone="Europe/Paris", local_from="2026-01-01", window=3, within="mean", offset="6h")
     assert found.record["protection"] == {
         "level": "landmark",
@@ -248,7 +248,7 @@ def test_policies_of_units() -> None:
 
 
 def test_without_a_scheme_a_release_is_the_statistic() -> None:
-    """Uniform, whose releases no filter changes, where steps hold units; as before where they do not."""
+    """If steps hold units, the default is Uniform, whose releases no filter changes; otherwise it is as before."""
     daily: dict[str, Any] = {"epsilon": 1, "value": NUMBER, "unit": "1h", "step": "1d", "statistic": "mean"}
     for made in (ls.Policy.landmark(**daily), ls.Policy.event(**daily)):
         assert made.record["scheme"] == {"name": "uniform"}
@@ -258,7 +258,7 @@ def test_without_a_scheme_a_release_is_the_statistic() -> None:
 
 
 def test_a_plan_of_units_has_a_table_an_answer_and_a_picture(tmp_path: Path) -> None:
-    """As the command has them; data put the best constant beside each error."""
+    """They match the command's; data add the constant baseline to each error."""
     found = ls.plan(policy("mean"), step="week", error=0.01)
     assert isinstance(found, ls.PlanOfUnits)
     own = next(row for row in found.table if row["unit"] == "1 h *")

@@ -1,4 +1,7 @@
-"""What is stable: the names of the library and what its functions take. A change here is one of the version policy."""
+"""The stable interface: the library's names and the parameters of its functions.
+
+A change here is subject to the version policy.
+"""
 
 import inspect
 import subprocess
@@ -80,7 +83,7 @@ def taken(function: object) -> str:
 
 
 def test_names_and_what_they_take() -> None:
-    """Nothing that is named is dropped, and no parameter moves, changes its default or appears unseen."""
+    """No name is dropped, and no parameter moves, changes its default or appears unnoticed."""
     assert set(ls.__all__) == FUNCTIONS.keys() | PARTS.keys() | RESULTS.keys()
     assert {name: taken(getattr(ls, name)) for name in FUNCTIONS} == FUNCTIONS
     assert {name: taken(getattr(ls, name)) for name in PARTS} == PARTS
@@ -88,7 +91,7 @@ def test_names_and_what_they_take() -> None:
 
 
 def test_members_of_results() -> None:
-    """What a result offers, besides how it is shown."""
+    """Apart from its display, a result offers only these members."""
     assigned = {
         "Released": {"folder", "releases"},
         "Plan": {"policy", "table", "within"},
@@ -103,12 +106,12 @@ def test_members_of_results() -> None:
 
 
 def test_everything_is_documented() -> None:
-    """Each name says what it is."""
+    """Every name has a docstring."""
     assert all(getattr(ls, name).__doc__ for name in ls.__all__)
 
 
 def test_both_names_give_the_same_library() -> None:
-    """`stream_app.api` has the same names, each for the same object, and the same text; nothing else is public."""
+    """`stream_app.api` has the same names for the same objects, and the same text; nothing else is public."""
     assert ls.__all__ == api.__all__
     assert [name for name in ls.__all__ if getattr(ls, name) is not getattr(api, name)] == []
     assert {name for name in vars(ls) if not name.startswith("_")} == {*ls.__all__, "api"}
@@ -117,7 +120,7 @@ def test_both_names_give_the_same_library() -> None:
 
 @pytest.mark.parametrize("name", ["stream_app.api", "landmark_stream"])
 def test_it_loads_without_frames_and_kafka(name: str) -> None:
-    """Neither pandas, polars, matplotlib, rich nor a client of Kafka is loaded, or needed, by the import."""
+    """The import neither loads nor needs pandas, polars, matplotlib, rich or a Kafka client."""
     slow = "{'pandas', 'polars', 'matplotlib', 'aiokafka', 'faust', 'rich'}"
     code = f"import sys, {name}; print(sorted({slow} & sys.modules.keys()))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)

@@ -1,4 +1,4 @@
-"""Cells, columns and members of a policy in the types of any library: what they look like, or told by their name."""
+"""Cells, columns and policy members in any library's types are what they look like, or named in an error."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -54,13 +54,13 @@ def policy_of(**members: Any) -> ls.Policy:
     ],
 )
 def test_members_of_a_policy_that_are_none(members: dict[str, Any], told: str) -> None:
-    """Each is told by its name."""
+    """The error names each of them."""
     with pytest.raises(ls.Error, match=f"^(protection.)?{told}"):
         policy_of(**members)
 
 
 def test_members_of_a_policy_in_other_types() -> None:
-    """Numbers and times of other libraries are what they look like."""
+    """Numbers and times of other libraries are read as what they look like."""
     same = policy_of(landmarks=[START, START + HOUR])
     hours = pd.date_range(START, periods=2, freq="h")
     for landmarks in (hours, pd.Series(hours), pl.Series([START, START + HOUR])):
@@ -111,7 +111,7 @@ ODD: list[Any] = [
 
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
 def test_cells_of_any_type(odd: Any, rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """A cell that is not a number is a value which does not fit; a time that is none is told by its row."""
+    """A cell that is not a number is an invalid value; an invalid time is reported with its row."""
     for column in ("value", "series", "timestamp", "type"):
         changed = [*rows[:4], rows[4] | {column: odd}]
         if column == "timestamp" and odd is not START:
@@ -127,7 +127,7 @@ def test_cells_of_any_type(odd: Any, rows: Rows, policy: ls.Policy, tmp_path: Pa
     "same", [Decimal("2.5"), Fraction(5, 2), np.float32(2.5), np.float64(2.5), np.longdouble(2.5), np.array(2.5)]
 )
 def test_numbers_of_any_type_are_the_number(same: Any, rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """They make the same records, so a folder goes on with them."""
+    """They make the same records, so a folder can continue with them."""
     ls.release([*rows[:4], rows[4] | {"value": 2.5}], policy, out=tmp_path, accept=ALL)
     before = (tmp_path / "releases.jsonl").read_bytes()
     ls.release([*rows[:4], rows[4] | {"value": same}], policy, out=tmp_path, accept=ALL)
@@ -135,14 +135,14 @@ def test_numbers_of_any_type_are_the_number(same: Any, rows: Rows, policy: ls.Po
 
 
 def test_integers_beyond_64_bits_are_what_a_file_has(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """A reader of JSON takes them as doubles: they are clamped, as any number beyond the range."""
+    """A JSON reader reads them as doubles, which are clamped like any number outside the range."""
     ls.release([rows[0] | {"value": 1e30}], policy, out=tmp_path, accept=ALL)
     found = ls.release([rows[0] | {"value": 10**30}], policy, out=tmp_path, accept=ALL)
     assert found.totals["perturbed"] == 1
 
 
 def test_frames_of_any_type(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """Categorical, nullable, arrow, decimal columns and times in any zone come to the same bytes."""
+    """Categorical, nullable, arrow and decimal columns, and times in any zone, give the same bytes."""
     plain = [row | {"value": 2.5} for row in rows]
     frame, polar = pd.DataFrame(plain), pl.DataFrame(plain)
     ls.release(plain, policy, out=tmp_path)

@@ -1,4 +1,4 @@
-"""Ledgers that the worker's own fold decided, for frauds to begin with: drawn, always the same, each one different."""
+"""Ledgers decided by the worker's own fold, as a basis for frauds: drawn, always the same, all different."""
 
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
@@ -13,15 +13,15 @@ from tests.audit.histories import History, histories
 from tests.audit.written import Written
 
 LEAST_ENTRIES = 12
-"""Of a story: as few as give every series' heads something to sign."""
+"""Minimum entries of a story, as few as give every series' heads something to sign."""
 
 
 @cache
 def draw(count: int) -> tuple[History, ...]:
-    """Return those of so many histories that have something which none before them has.
+    """Return, of this many histories, those with a feature that none before them has.
 
-    A process of its own draws them: Hypothesis also draws constants of the code that is imported, so that the ledgers
-    would depend on the tests that ran before.
+    A separate process draws them. Otherwise the ledgers would depend on the tests that ran before, because Hypothesis
+    also draws constants of the imported code.
     """
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         return pool.submit(_drawn, count).result()
@@ -51,7 +51,7 @@ def _drawn(count: int) -> tuple[History, ...]:
 
 
 def features(history: History) -> set[object]:
-    """Return what a history has: policies by level, scheme and kind, what follows what, charges, late epochs."""
+    """Return a history's features: policies by level, scheme and kind, successions, charges, late epochs."""
     found: set[object] = set()
     for written in by_series(history).values():
         before = None
@@ -79,12 +79,12 @@ def by_series(history: History) -> dict[str, Written]:
 
 
 def chains(count: int) -> list[Written]:
-    """Return every series of the histories that so many draws give."""
+    """Return every series in the histories from this many draws."""
     return [written for history in draw(count) for written in by_series(history).values()]
 
 
 def stories(count: int) -> list[Story]:
-    """Return the histories that so many draws give, as far as they are long enough to be signed in rounds."""
+    """Return the histories from this many draws that are long enough to be signed in rounds."""
     return [
         Story.growing(by_series(history))
         for history in draw(count)

@@ -1,4 +1,4 @@
-"""Logs of collected sums, means and choices, drawn: whatever is collected, under every scheme that goes with it."""
+"""Drawn logs of collected sums, means and choices, under every scheme that allows them."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def policies(draw: st.DrawFn, series: str, version: int) -> dict[str, Any]:
 
 @st.composite
 def schedules(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Return a log of two series: policies first, then all sorts of records, in time and out of it."""
+    """Return a log of two series: policies first, then all sorts of records, some in time and some not."""
     versions, kinds = dict.fromkeys(SERIES, 0), dict.fromkeys(SERIES, "")
     now = 0
     log: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Event logs by Hypothesis, decided by the worker's own fold: the true ledgers that an audit must find true."""
+"""Event logs by Hypothesis, decided by the worker's own fold: true ledgers that an audit must find true."""
 
 from typing import Any, NamedTuple
 
@@ -70,7 +70,7 @@ DATA: dict[str, Any] = {
 
 
 class History(NamedTuple):
-    """What the topics hold after a log, in order, and under which lifetime it was decided."""
+    """The contents of the topics after a log, in order, and the lifetime under which it was decided."""
 
     ledger: list[bytes]
     releases: list[bytes]
@@ -82,7 +82,7 @@ class History(NamedTuple):
 
 @st.composite
 def spans(draw: st.DrawFn, step: int) -> list[int | list[int]]:
-    """Return landmark timestamps and intervals, aligned or not."""
+    """Return landmark timestamps and intervals, aligned to steps or not."""
     found: list[int | list[int]] = []
     for _ in range(draw(st.integers(1, 4))):
         start = draw(st.integers(0, HORIZON * step))
@@ -93,7 +93,7 @@ def spans(draw: st.DrawFn, step: int) -> list[int | list[int]]:
 
 @st.composite
 def policies(draw: st.DrawFn, series: str, version: int) -> dict[str, Any]:
-    """Return a policy record at level landmark, with or without dummies, event, user or w-event."""
+    """Return a policy record at level event, user or w-event, or at level landmark, with or without dummies."""
     step = draw(st.sampled_from((1, 7, 1000, DAY_MS)))
     level = draw(st.sampled_from(("landmark",) * 4 + ("event", "user", "w-event", "w-event")))
     protection: dict[str, Any] = {"level": level, "step": step}
@@ -122,7 +122,7 @@ def policies(draw: st.DrawFn, series: str, version: int) -> dict[str, Any]:
 
 
 def window_schemes(record: dict[str, Any], protection: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the schemes of level w-event; private dissimilarities where the rest of the policy allows them."""
+    """Return the schemes of level w-event, with private dissimilarities if the rest of the policy allows them."""
     rates: tuple[dict[str, Any], ...] = ({}, {"decrease": 0.9, "minimum": 0.0})
     schemes = [{"name": "uniform"}, *({"name": name} | rate for name in ("bd", "ba") for rate in rates)]
     if record["value"]["kind"] in {"number", "counts"} and record["epsilon"] * 1e9 > 2 * protection["window"]:
@@ -132,7 +132,7 @@ def window_schemes(record: dict[str, Any], protection: dict[str, Any]) -> list[d
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Return a log of up to three series, with registrations, versions and ends, as the fold decided it."""
+    """Return a log of up to three series, with registrations, versions and ends, as decided by the fold."""
     lifetime = draw(st.sampled_from((None, None, 10**9, 10**10)))
     epoch_ms = draw(st.sampled_from((None, DAY_MS)))
     context = Context(

@@ -1,4 +1,4 @@
-"""Two implementations agree: what the fold decides, the audit finds true, and the theorem holds by literal sums."""
+"""Two implementations agree: the audit accepts what the fold decides, and literal sums keep the theorem."""
 
 import orjson
 from hypothesis import HealthCheck, given, settings
@@ -15,7 +15,7 @@ MANY = settings(max_examples=scaled(60), suppress_health_check=[HealthCheck.too_
 
 
 def test_a_decided_log_holds(ledgers: int) -> None:
-    """No finding in a ledger that the fold wrote: alone, with releases, with heads, and with copies of any stretch."""
+    """A ledger written by the fold has no findings: alone, with releases, with heads, or with any part copied."""
 
     @settings(MANY, max_examples=ledgers)
     @given(histories(), st.data())
@@ -43,7 +43,7 @@ def test_a_decided_log_holds(ledgers: int) -> None:
 @MANY
 @given(histories(), st.data())
 def test_any_changed_byte_is_found(history: History, data: st.DataObject) -> None:
-    """One bit of one line flipped anywhere, in the ledger or the releases: the verdict fails."""
+    """The verdict fails if any bit of any line in the ledger or the releases is flipped."""
     for lines in (history.ledger, history.releases):
         if not lines:
             continue
@@ -57,7 +57,7 @@ def test_any_changed_byte_is_found(history: History, data: st.DataObject) -> Non
 
 
 def literally_spent(ledger: list[bytes]) -> int:
-    """Return what was measured: releases, e1 = E // 2w where a private dissimilarity was looked at, drawn dummies."""
+    """Return what was measured: releases, e1 = E // 2w for each private dissimilarity looked at, drawn dummies."""
     spent = 0
     charge: dict[str, int] = {}  # of the version in force
     for entry in map(orjson.loads, ledger):
@@ -75,9 +75,9 @@ def literally_spent(ledger: list[bytes]) -> int:
 
 
 def assert_theorem(ledger: list[bytes]) -> None:
-    """No version lost more than it promised: of all windows the largest sum of spends on final landmarks and on it.
+    """Check that no version lost more than promised: spends on final landmarks plus the worst window's.
 
-    It held at every moment, since no spend takes anything off a sum.
+    This held at every moment, because no spend reduces a sum.
     """
     lost = truly_lost(ledger)
     for version, (_, promised) in literally_used(ledger).items():
@@ -87,7 +87,7 @@ def assert_theorem(ledger: list[bytes]) -> None:
 @settings(MANY, max_examples=scaled(40))
 @given(histories(), st.data())
 def test_lost_releases_are_missed_and_nothing_else(history: History, data: st.DataObject) -> None:
-    """As after a batch of which only the entries were committed, whole batches after it; each is one finding."""
+    """The ledger is as after a batch that committed only entries, then whole batches; each loss is one finding."""
     lost = data.draw(st.sets(st.integers(0, max(0, len(history.releases) - 1))))
     kept = [release for place, release in enumerate(history.releases) if place not in lost]
     report = audit(history.ledger, kept, history.lifetime_nano)

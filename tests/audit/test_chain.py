@@ -1,4 +1,4 @@
-"""The chain: copies collapse, conflicts do not, and long runs of copies are proven by their links."""
+"""The chain: copies collapse, conflicts do not, and the links of long runs of copies prove them."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def long_ledger() -> list[bytes]:
 
 @pytest.mark.parametrize("name", LEDGERS)
 def test_copies_collapse(name: str) -> None:
-    """Every entry twice, the whole ledger twice, and every tail twice: no finding, and the copies are counted."""
+    """Every entry twice, the whole ledger twice, or any tail twice gives no finding, and copies are counted."""
     lines = write(LEDGERS[name]).lines()
     for copied in (
         [line for line in lines for _ in range(2)],
@@ -31,7 +31,7 @@ def test_copies_collapse(name: str) -> None:
 
 
 def test_a_batch_written_twice_collapses_however_long() -> None:
-    """A run that begins before what is remembered is proven once it links to what is."""
+    """A run from before the remembered entries is proven once it links to them."""
     lines = long_ledger()
     for end in (2 * WINDOW + 5, ENTRIES):
         for start in (0, 1, end - 2 * WINDOW, end - WINDOW - 1, end - 1):
@@ -41,7 +41,7 @@ def test_a_batch_written_twice_collapses_however_long() -> None:
 
 
 def test_an_old_copy_that_proves_nothing_is_told() -> None:
-    """A copy too old to be compared, after which the run does not reach back to known entries, is a finding."""
+    """A copy too old to compare is a finding if its run does not lead back to known entries."""
     lines = long_ledger()
     for copied in ([*lines, lines[2]], [*lines[:-1], lines[2], lines[-1]], [*lines, lines[2], lines[4], lines[5]]):
         assert codes(audit(copied)) == {"stale-duplicate"}
@@ -49,7 +49,7 @@ def test_an_old_copy_that_proves_nothing_is_told() -> None:
 
 
 def test_a_forged_old_run_does_not_link() -> None:
-    """A run of other bytes that leads to true ones is not taken for a run of copies."""
+    """A run of different bytes that leads to true ones is not taken for copies."""
     lines = long_ledger()
     forged = [line.replace(b'"timestamp":1000,', b'"timestamp":1500,') for line in lines]
     assert codes(audit([*lines, *forged])) == {"bad-hash"}
@@ -63,7 +63,7 @@ def test_a_forged_old_run_does_not_link() -> None:
 
 
 def test_one_changed_entry_is_one_finding() -> None:
-    """A changed entry is named where it stands and nowhere else, so that a reader sees how far the damage goes."""
+    """A changed entry is reported only at its own place, so a reader sees how far the damage extends."""
     lines = long_ledger()
     lines[40] = lines[40].replace(b'"release":"', b'"release":"0', 1)
     report = audit(lines)
@@ -78,7 +78,7 @@ def test_one_changed_entry_is_one_finding() -> None:
 
 
 def test_a_gap_is_one_finding() -> None:
-    """After missing entries the figures are taken up again where they fit, and faults after the gap are still found."""
+    """After missing entries, figures are accepted again once they fit, and later faults are still found."""
     lines = long_ledger()
     report = audit(lines[:10] + lines[20:])
     assert [(finding.code, finding.sequence) for finding in report.findings] == [("gap", 21)]
@@ -88,7 +88,7 @@ def test_a_gap_is_one_finding() -> None:
 
 
 def test_another_series_spelt_alike_is_another() -> None:
-    """Series ids are compared as texts, whatever JSON needs to spell them."""
+    """Series ids are compared as text, however JSON spells them."""
     names = ('a"b', 'a\\"b', "a\\b", "ü", "a\nb", "\u2028")
     ledgers = [write(LEDGERS["uniform"], name) for name in names]
     report = audit([line for written in ledgers for line in written.lines()])
@@ -99,7 +99,7 @@ def test_another_series_spelt_alike_is_another() -> None:
 
 
 def test_epochs_rise_under_each_key() -> None:
-    """A key that comes back after another one goes on where it was; an earlier epoch of it was erased."""
+    """A key that returns after another one continues where it was; an earlier epoch of it was erased."""
     for epoch, found in ((3, {"epoch-backwards"}), (5, set())):
         written = write(LEDGERS["event"])
         keys = [(KEY, 0), (KEY, 5), ("f" * 16, 0), (KEY, epoch), (KEY, epoch)]

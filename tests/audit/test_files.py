@@ -1,4 +1,4 @@
-"""Files and the command: side by side, in bounded memory, with the verdict first and the agreed exit codes."""
+"""Files and the command: read side by side in bounded memory, with verdict first and agreed exit codes."""
 
 from functools import partial
 from operator import ne
@@ -22,7 +22,7 @@ BOTH = ("audit", "--ledger", "ledger.jsonl", "--releases", "releases.jsonl")
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder, in which commands run, with a true ledger and its releases."""
+    """Return a folder with a true ledger and its releases, in which commands run."""
     monkeypatch.chdir(tmp_path)
     save(tmp_path, write(LEDGERS["uniform"]))
     return tmp_path
@@ -53,11 +53,11 @@ WHOLE = {
     "summed_nano": 148,
     "keys": {"used": {"0123456789abcdef": 1}, "changed_series": 0, "changes": []},
 }
-"""What ``--json`` prints of a ledger that holds."""
+"""The output of ``--json`` for a ledger that holds."""
 
 
 def test_a_claim_is_no_entry(folder: Path, cli: Cli) -> None:
-    """Wherever it stands, in its exact form; otherwise it is an entry that nobody knows."""
+    """In its exact form it is ignored anywhere; in any other form it is an unknown entry."""
     claim = b'{"entry":"claim","application":"landmark-stream","prefix":"landmark"}\n'
     lines = (folder / "ledger.jsonl").read_bytes().splitlines(keepends=True)
     (folder / "ledger.jsonl").write_bytes(b"".join([claim, *lines[:5], claim, *lines[5:], claim]))
@@ -72,7 +72,7 @@ def test_a_claim_is_no_entry(folder: Path, cli: Cli) -> None:
 
 
 def test_the_json_contract(folder: Path, cli: Cli) -> None:
-    """Exactly the agreed members, with findings as objects."""
+    """The members are exactly those agreed, with findings as objects."""
     assert cli(*BOTH, "--json").document == WHOLE
     written = write(LEDGERS["uniform"])
     del written.entries[2]
@@ -88,7 +88,7 @@ def test_the_json_contract(folder: Path, cli: Cli) -> None:
 
 
 def test_findings_exit_1(folder: Path, cli: Cli) -> None:
-    """The number of findings stands in the verdict, each with its code, series and sequence."""
+    """The verdict states the number of findings, and each has its code, series and sequence."""
     written = write(LEDGERS["uniform"])
     written.releases[0]["value"] = 9.0
     save(folder, written)
@@ -121,7 +121,7 @@ def test_findings_exit_1(folder: Path, cli: Cli) -> None:
 )
 @pytest.mark.usefixtures("folder")
 def test_what_cannot_be_read_exits_2(arguments: list[str], cli: Cli) -> None:
-    """Nothing is printed as a report, and the error names what is to be mended."""
+    """No report is printed, and the error names what to fix."""
     captured = cli("audit", *arguments, code=2)
     assert captured.out == ""
     assert captured.err.startswith("landmark-stream audit: ")
@@ -130,19 +130,19 @@ def test_what_cannot_be_read_exits_2(arguments: list[str], cli: Cli) -> None:
 @pytest.mark.parametrize("lifetime", ["0", "-1", "nan", "much", "1e309", "1e9999", "1e999999999"])
 @pytest.mark.usefixtures("folder")
 def test_a_lifetime_is_a_number_above_0(cli: Cli, lifetime: str) -> None:
-    """The argument is refused by name."""
+    """The error names the argument."""
     cli.ended(*BOTH, f"--lifetime={lifetime}")
 
 
 @pytest.mark.usefixtures("folder")
 def test_a_lifetime_is_heeded(cli: Cli) -> None:
-    """Below the first epsilon even the first policy is too much."""
+    """If it is below the first epsilon, even the first policy is too much."""
     cli(*BOTH, "--lifetime", "1e-7")
     cli(*BOTH, "--lifetime", "9.9e-8", code=1)
 
 
 def test_the_lifetime_needed_is_told(folder: Path, cli: Cli) -> None:
-    """A ledger does not hold the lifetime it was written under: the report says which would do, and it does."""
+    """A ledger lacks the lifetime it was written under; the report says which would do, and that one does."""
     written = write(LEDGERS["adaptive"])
     policy = next(entry for entry in written.entries if entry["policy"] == 3)
     policy["parameters"]["epsilon"], policy["budget_nano"] = 5e-8, 50
@@ -163,14 +163,14 @@ def test_the_lifetime_needed_is_told(folder: Path, cli: Cli) -> None:
 
 
 def test_a_picture_is_drawn(folder: Path, cli: Cli) -> None:
-    """Where matplotlib is there, the file is written in the format of its name."""
+    """If matplotlib is installed, the file is written in the format of its name."""
     pytest.importorskip("matplotlib")
     cli(*BOTH, "--picture", "picture.png")
     assert (folder / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_odd_ends_of_lines(folder: Path, cli: Cli) -> None:
-    """Empty lines and carriage returns are no records; a last line needs no end; a half one is a finding."""
+    """Empty lines and carriage returns are not records; a last line needs no end; half a line is a finding."""
     lines = write(LEDGERS["uniform"]).lines()
     ledger = folder / "ledger.jsonl"
     ledger.write_bytes(b"\r\n\n".join(lines))
@@ -180,7 +180,7 @@ def test_odd_ends_of_lines(folder: Path, cli: Cli) -> None:
 
 
 def test_a_giant_line_is_one_finding(tmp_path: Path) -> None:
-    """A line that no record can be is passed over, not taken into memory, and what follows is read."""
+    """A line too long for any record is skipped without loading it into memory, and the next lines are read."""
     lines = write(LEDGERS["uniform"]).lines()
     ledger = tmp_path / "ledger.jsonl"
     giant = b'{"series":"' + b"x" * (3 * LONGEST_LINE)
@@ -193,7 +193,7 @@ def test_a_giant_line_is_one_finding(tmp_path: Path) -> None:
 
 
 def test_findings_are_bounded(tmp_path: Path) -> None:
-    """A hostile ledger cannot fill the memory with findings: the rest is counted."""
+    """A hostile ledger cannot fill the memory with findings: further ones are only counted."""
     ledger = tmp_path / "ledger.jsonl"
     ledger.write_bytes(write(LEDGERS["uniform"]).lines()[0] + b"\nno entry" * (LISTED + 7))
     auditor = Auditor()
@@ -209,7 +209,7 @@ def test_findings_are_bounded(tmp_path: Path) -> None:
 @example(b'{"entry":"close"}')
 @example(b'{"entry":[]}')
 def test_any_bytes_are_answered(data: bytes) -> None:
-    """Bytes that are no record are a finding each, never an error; an object of no known kind is an unknown entry."""
+    """Bytes that are no record are findings, never errors; an object of unknown kind is an unknown entry."""
     try:
         found = orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -229,7 +229,7 @@ json_values = st.recursive(
 
 @given(st.sampled_from(list(LEDGERS)), st.data())
 def test_any_member_of_any_type_is_answered(name: str, data: st.DataObject) -> None:
-    """Whatever stands in a member, sealed anew or not, the audit ends with a finding, never with an error."""
+    """Whatever a member contains, resealed or not, the audit ends with a finding, never with an error."""
     written = write(LEDGERS[name])
     lines, releases = written.lines(), written.release_lines()
     for records, forged in ((written.entries, lines), (written.releases, releases)):
@@ -243,7 +243,7 @@ def test_any_member_of_any_type_is_answered(name: str, data: st.DataObject) -> N
 
 @given(st.recursive(json_values, lambda inner: st.fixed_dictionaries({"protection": inner, "value": inner})))
 def test_any_parameters_are_answered(parameters: object) -> None:
-    """Parameters of any shape are unknown terms or a malformed entry."""
+    """Parameters of any shape are either unknown terms or a malformed entry."""
     written = write(LEDGERS["event"])
     written.entries[0]["parameters"] = parameters
     assert not audit(seal(written).lines()).holds

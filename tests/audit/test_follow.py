@@ -1,4 +1,4 @@
-"""The audit beside a live worker, as a process of its own on a real broker."""
+"""The audit beside a live worker, as a separate process on a real broker."""
 
 import asyncio
 import re
@@ -28,7 +28,7 @@ from tests.monitoring.statuspage.read import Page
 from tests.patience import ANSWER_SECONDS, PATIENCE_SECONDS
 
 RAW = 7.777123
-"""A value that no grid of 0.001 publishes by chance."""
+"""A value that a grid of 0.001 never publishes by chance."""
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ class Follower:
             return str(answer.read().decode())
 
     def measure(self, name: str) -> float:
-        """Return a measure; 0 where it has no value yet."""
+        """Return a metric's value, or 0 if it has none yet."""
         found = re.search(rf"^{re.escape(name)} (\S+)$", self.get("/metrics"), re.MULTILINE)
         return float(found[1]) if found else 0.0
 
@@ -78,7 +78,7 @@ class Follower:
         return self.measure(f'landmark_audit_findings_total{{code="{code}"}}')
 
     def end(self, number: signal.Signals) -> tuple[int, str]:
-        """Send a signal; return exit code and report."""
+        """Send a signal; return the exit code and the report."""
         self.process.send_signal(number)
         return self.process.wait(PATIENCE_SECONDS), self.report.read_text()
 
@@ -103,7 +103,7 @@ def following(installation: Installation) -> Iterator[Follower]:
 
 
 def inject(installation: Installation, series: str, line: bytes) -> None:
-    """Write a record into the ledger, as only who may write to the topic can."""
+    """Write a record to the ledger, as only someone with write access to the topic can."""
 
     async def send() -> None:
         """Send it outside of any transaction."""
@@ -124,7 +124,7 @@ def last_of(installation: Installation, series: str) -> dict[str, object]:
 
 
 def test_a_forged_entry_is_found_at_once(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
-    """While a worker writes, each forgery is a metric and a log line; the audit goes on, and ends with its verdict."""
+    """While a worker writes, each forgery becomes a metric and a log line; the audit continues to its verdict."""
     total = installation.send(readings(400))
     with installation.worker() as worker, following(installation) as follower:
         worker.await_committed(total)
@@ -174,7 +174,7 @@ def test_a_forged_entry_is_found_at_once(installation: Installation, capsys: pyt
 
 
 def test_a_true_ledger_holds_until_the_end(installation: Installation) -> None:
-    """Nothing is found while workers come, are killed and go, and the verdict at the end is that of any audit."""
+    """Nothing is found while workers start, stop and are killed, and the final verdict is that of any audit."""
     total = installation.send(readings(500))
     with following(installation) as follower:
         for number in (1, 2, 3):
@@ -192,14 +192,14 @@ def test_a_true_ledger_holds_until_the_end(installation: Installation) -> None:
 
 
 def test_a_file_is_not_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A file does not go on."""
+    """A file does not grow."""
     (tmp_path / "ledger.jsonl").write_text("")
     assert main(["audit", "--follow", "--ledger", f"{tmp_path}/ledger.jsonl"]) == 2
     assert "--follow: a file does not grow" in capsys.readouterr().err
 
 
 def test_a_port_that_is_in_use(installation: Installation) -> None:
-    """It is named with the option, exit code 2; no traceback."""
+    """The error names it with the option; the exit code is 2, without a traceback."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()

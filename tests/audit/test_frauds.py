@@ -1,6 +1,7 @@
-"""Frauds of thirty-seven sorts, in ledgers written by hand and by the fold: each one is found, and by its name.
+"""Thirty-seven sorts of fraud, in ledgers by hand and by the fold: each is found, under its own name.
 
-What only signed heads can show is in test_head_frauds.py: a cut tail, a chain rewritten whole or forked, false heads.
+Frauds that only signed heads can show are in test_head_frauds.py: a cut tail, a chain rewritten whole or forked, false
+heads.
 """
 
 from collections.abc import Iterator
@@ -21,8 +22,11 @@ pytestmark = pytest.mark.slow
 ELSEWHERE = {"stale-duplicate", "unlisted", "witness", "intrusion", "claim", "cap-raised"} | {
     code for code in CODES if code.startswith(("signed-", "head-", "malformed-head", "member-", "view"))
 }
-"""Codes that take longer ledgers (test_chain.py, test_files.py), collected data (test_collected.py), members
-(test_members.py), views (books/test_views.py) or signed heads."""
+"""Codes that need other inputs.
+
+These are longer ledgers (test_chain.py, test_files.py), collected data (test_collected.py), members (test_members.py),
+views (books/test_views.py) or signed heads.
+"""
 
 
 class Judged(NamedTuple):
@@ -36,7 +40,7 @@ class Judged(NamedTuple):
 
 @cache
 def judged(name: str, fraud: Fraud, every: int) -> list[Judged]:
-    """Return the verdicts on a sort's first four and every so many forgeries, in a ledger written by hand."""
+    """Return the verdicts on a sort's first four and every ``every``-th forgery in a hand-written ledger."""
     found = []
     for number, forged in enumerate(fraud(write(LEDGERS[name]))):
         if number < 4 or number % every == 0:
@@ -47,14 +51,14 @@ def judged(name: str, fraud: Fraud, every: int) -> list[Judged]:
 
 @pytest.fixture(scope="module")
 def every(ledgers: int) -> int:
-    """Return 1 in `make long`, which looks at all forgeries, and 5 in `make test`."""
+    """Return 1 in `make long`, which checks all forgeries, and 5 in `make test`."""
     return max(1, 600 // ledgers)
 
 
 @pytest.mark.parametrize("fraud", FRAUDS, ids=lambda fraud: fraud.__name__)
 @pytest.mark.parametrize("name", LEDGERS)
 def test_every_fraud_is_found(name: str, fraud: Fraud, every: int) -> None:
-    """The verdict fails, and at least one of the codes that fit the fraud is among the findings."""
+    """The verdict fails, and the findings include at least one of the codes that fit the fraud."""
     for number, one in enumerate(judged(name, fraud, every)):
         assert not one.holds, f"forgery {number} was not found"
         assert one.found & one.wanted, f"forgery {number}: found {one.found}, not {one.wanted}"
@@ -62,16 +66,16 @@ def test_every_fraud_is_found(name: str, fraud: Fraud, every: int) -> None:
 
 @pytest.fixture(scope="module")
 def decided(ledgers: int) -> list[Written]:
-    """Return series that the fold decided."""
+    """Return series decided by the fold."""
     return chains(ledgers)
 
 
 STRIDES: Final = {"figure_changed": 8, "charges_hidden": 1}
-"""A sort forges every other series; fewer if it has 24 forgeries an entry, and all if it fits few series."""
+"""A sort forges every other series: fewer if it has 24 forgeries per entry, all if it fits few series."""
 
 
 def spread(fraud: Fraud, decided: list[Written]) -> Iterator[tuple[Written, Forged]]:
-    """Yield five of a sort's forgeries and every 19th over some of the series."""
+    """Yield the first five of a sort's forgeries and every 19th one, over some of the series."""
     some = decided[:: STRIDES.get(fraud.__name__, 2)]
     all_of_it = ((true, forged) for true in some for forged in fraud(true))
     yield from (pair for number, pair in enumerate(all_of_it) if number < 5 or number % 19 == 0)
@@ -79,7 +83,7 @@ def spread(fraud: Fraud, decided: list[Written]) -> Iterator[tuple[Written, Forg
 
 @pytest.mark.parametrize("fraud", FRAUDS, ids=lambda fraud: fraud.__name__)
 def test_every_fraud_in_a_decided_ledger_is_found(fraud: Fraud, decided: list[Written]) -> None:
-    """So it is where versions, late registrations, ends, epochs of the key, and all schemes and kinds come together."""
+    """The same holds where versions, late registrations, ends, key epochs, and all schemes and kinds combine."""
     count = 0
     for true, forged in spread(fraud, decided):
         report = audit(forged.ledger, forged.releases, true.lifetime_nano)
@@ -89,7 +93,7 @@ def test_every_fraud_in_a_decided_ledger_is_found(fraud: Fraud, decided: list[Wr
 
 
 def test_the_decided_ledgers_have_everything(decided: list[Written]) -> None:
-    """All levels with all their schemes, all kinds, a second version, charged registrations, and ends are met."""
+    """They have all levels and all their schemes, all kinds, a second version, charged registrations, and ends."""
     entries = [entry for true in decided for entry in true.entries]
     promised = [entry["parameters"] for entry in entries if entry["entry"] == "policy"]
     pairs = {(terms["protection"]["level"], terms["scheme"]["name"]) for terms in promised}
@@ -111,7 +115,7 @@ def test_the_decided_ledgers_have_everything(decided: list[Written]) -> None:
 
 
 def test_there_are_enough_and_every_code_is_met(every: int) -> None:
-    """At least 500 forgeries, and no code of the table that none of the first few of each sort shows."""
+    """There are at least 500 forgeries, and the first few of each sort show every code of the table."""
     everything = [judged(name, fraud, every) for name in LEDGERS for fraud in FRAUDS]
     assert sum(map(len, everything)) >= 500
     met = set().union(*(one.found for sort in everything for one in sort[:4]))

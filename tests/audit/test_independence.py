@@ -13,7 +13,7 @@ SHARED = (
     "stream_app.words",
     "stream_app.calendar.words",
 )
-"""What stands in them decides nothing: looks of pictures, opening of files, words for amounts, times and promises."""
+"""Their contents decide nothing: picture styles, opening of files, words for amounts, times and promises."""
 
 
 def imports(path: Path) -> set[str]:
@@ -29,7 +29,7 @@ def imports(path: Path) -> set[str]:
 
 
 def test_no_file_imports_what_it_checks() -> None:
-    """Of the program only the audit's own files, the canvas and plain words are imported; one file alone knows JSON."""
+    """Of the program, only the audit's files, canvas and plain words are imported; one file alone knows JSON."""
     files = sorted(ROOM.rglob("*.py"))
     assert len(files) > 40
     for path in files:

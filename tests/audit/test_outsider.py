@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def audit(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command as a program that sees the folder alone; a configuration in its environment would stop it."""
+    """Run the command as a program that sees only the folder; a configuration in its environment would stop it."""
     settings = {"LANDMARK_STREAM_BOOTSTRAP_SERVERS": "127.0.0.1:1", "LANDMARK_STREAM_NO_SUCH_FIELD": "1"}
     command = [sys.executable, "-c", PROBE, *arguments]
     environment = {**settings, "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -40,7 +40,7 @@ def audit(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_three_files_are_enough(folder: Path) -> None:
-    """The verdict comes without a broker, a noise key or a configuration: none of their code is even loaded."""
+    """The verdict needs no broker, noise key or configuration: none of their code is even loaded."""
     done = audit(folder, *ARGUMENTS)
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, "HOLDS: no findings"), done.stderr
     loaded = set(done.stderr.rpartition("loaded:")[2].split())
@@ -49,7 +49,7 @@ def test_three_files_are_enough(folder: Path) -> None:
 
 
 def test_a_cut_ledger_shows(folder: Path) -> None:
-    """What was signed and is gone is found with the same three files."""
+    """The same three files show that something signed is missing."""
     ledger = folder / "ledger.jsonl"
     ledger.write_bytes(b"".join(ledger.read_bytes().splitlines(keepends=True)[:-20]))
     done = audit(folder, *ARGUMENTS)
@@ -58,7 +58,7 @@ def test_a_cut_ledger_shows(folder: Path) -> None:
 
 
 def test_a_configuration_counts_once_it_is_named(folder: Path) -> None:
-    """Then its faults are told; one that merely lies about is not read."""
+    """Its faults are reported only then; a configuration that is merely present is not read."""
     (folder / "landmark-stream.toml").write_text("nonsense = 1\n")
     assert audit(folder, *ARGUMENTS).returncode == 0
     done = audit(folder, *ARGUMENTS, "--config", "landmark-stream.toml")

@@ -1,4 +1,4 @@
-"""Members, decided by the worker's fold and audited: drawn logs hold, their sums are literal, forgeries are found."""
+"""Members decided by the worker's fold and audited: drawn logs hold, sums are literal, forgeries are found."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ LOGS = settings(max_examples=scaled(60), suppress_health_check=[HealthCheck.too_
 
 @st.composite
 def logs(draw: st.DrawFn) -> Run:
-    """Return a log of several people: policies and later versions with and without `lifetime`, caps, events, ends."""
+    """Return a log of several people: policies and versions with and without `lifetime`, caps, events, ends."""
     lifetime = draw(st.sampled_from((None, NANO, 3 * NANO)))
     run = Run(
         limited(
@@ -62,7 +62,7 @@ def logs(draw: st.DrawFn) -> Run:
 
 
 def literally(entries: list[Record]) -> dict[str, tuple[int | None, int]]:
-    """Return the last cap of each member, None without one, and the sum of its claims, by chain."""
+    """Return, by chain, each member's last cap, or None without one, and the sum of the member's claims."""
     found: dict[str, tuple[int | None, int]] = {}
     for entry in entries:
         chain = entry["series"].partition(SEPARATOR)[0] + SEPARATOR
@@ -80,7 +80,7 @@ def literally(entries: list[Record]) -> dict[str, tuple[int | None, int]]:
 @LOGS
 @given(logs(), st.data())
 def test_a_decided_log_of_people_holds(run: Run, data: st.DataObject) -> None:
-    """No finding, in the order of the ledger and in any that keeps each chain's own; sums and standing are literal."""
+    """There is no finding in ledger order or any order that keeps each chain's; sums and standing are literal."""
     lifetime = run.context.limits.lifetime_nano
     report = audit(run.ledger, run.releases, lifetime)
     assert report.findings == ()
@@ -113,7 +113,7 @@ def by_chain(entries: list[Record]) -> dict[str, Written]:
 @settings(LOGS, max_examples=scaled(30))
 @given(logs())
 def test_forged_claims_and_caps_are_found(run: Run) -> None:
-    """Somebody who rewrites a chain with all its hashes: every claim and every cap of a log, forged in each way."""
+    """The forger rewrites a chain with all hashes; every claim and cap of a log is forged in every way."""
     lifetime = run.context.limits.lifetime_nano
     chains = by_chain([orjson.loads(line) for line in run.ledger])
     sums = literally([orjson.loads(line) for line in run.ledger])
@@ -132,7 +132,7 @@ def test_forged_claims_and_caps_are_found(run: Run) -> None:
 
 
 def forgeries(entries: list[Record], cap: int | None, claims: int) -> Iterator[tuple[int, dict[str, Any], str]]:
-    """Yield place, change and code of every forgery of a chain; cap and claims are those of its member."""
+    """Yield the place, change and code of every forgery of a chain, given its member's cap and claims."""
     first = entries[0]
     if first["entry"] == "policy":
         yield 0, {"lifetime_nano": first["budget_nano"] - 1}, "claim"

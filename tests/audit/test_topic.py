@@ -1,4 +1,4 @@
-"""The audit of real topics: committed records only, up to where they end, beside a worker that writes on."""
+"""The audit of real topics: only committed records, up to the end, beside a worker that keeps writing."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ PARTITIONS = 2
 
 
 async def topics(broker: LocalBroker, prefix: str) -> TopicNames:
-    """Make the topics under a prefix."""
+    """Create the topics under a prefix."""
     names = TopicNames.of(prefix, f"{prefix}-app")
     async with Cluster.connected({"bootstrap_servers": broker.bootstrap_servers}) as cluster:
         await cluster.make(wanted_topics(names, PARTITIONS, 1))
@@ -32,10 +32,10 @@ async def topics(broker: LocalBroker, prefix: str) -> TopicNames:
 
 @asynccontextmanager
 async def producing(broker: LocalBroker, name: str) -> AsyncIterator[AIOKafkaProducer]:
-    """Start a transactional producer and stop it; what it committed can be read afterwards.
+    """Start a transactional producer and stop it; afterwards, what it committed can be read.
 
-    A commit is answered before its markers stand in the partitions, and readers of committed records stop before an
-    open transaction. The next producer of the same name starts once all markers stand.
+    A commit is answered before its markers are in the partitions, and readers of committed records stop before an open
+    transaction. The next producer of the same name starts once all markers are there.
     """
     async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id=name) as producer:
         yield producer
@@ -60,7 +60,7 @@ async def read(broker: LocalBroker, names: TopicNames) -> Auditor:
 
 
 async def test_committed_records_count_and_others_do_not(broker: LocalBroker) -> None:
-    """What was aborted, or is not committed yet, is no part of the ledger and stops nobody."""
+    """Aborted or uncommitted records are not part of the ledger and do not block anyone."""
     names = await topics(broker, "audit-committed")
     async with producing(broker, "audit-committed") as producer, producing(broker, "audit-open") as waiting:
         for partition, name in enumerate(("uniform", "user")):
@@ -82,7 +82,7 @@ async def test_committed_records_count_and_others_do_not(broker: LocalBroker) ->
 
 
 async def test_what_is_missing_in_one_topic_is_found(broker: LocalBroker) -> None:
-    """A release that was never written, or an entry, is judged once it had time to show."""
+    """A missing release or entry is judged once there was time for it to appear."""
     names = await topics(broker, "audit-missing")
     without_release, without_entry = write(LEDGERS["uniform"]), write(LEDGERS["user"], "u")
     del without_release.releases[4]
@@ -100,7 +100,7 @@ async def test_what_is_missing_in_one_topic_is_found(broker: LocalBroker) -> Non
 
 
 async def test_what_came_after_the_end_is_not_judged(broker: LocalBroker) -> None:
-    """An entry whose release is only on its way when the audit ends is no finding."""
+    """An entry whose release is still on its way when the audit ends is not a finding."""
     names = await topics(broker, "audit-after")
     written = write(LEDGERS["event"])
     del written.releases[-1]
@@ -119,7 +119,7 @@ async def test_a_topic_that_is_not_there_is_named(broker: LocalBroker) -> None:
 
 
 async def test_a_ledger_that_lost_its_start_is_refused(broker: LocalBroker) -> None:
-    """Deleted records of the ledger make it unreadable; of the releases, they have to be left away."""
+    """If the ledger has deleted records, it is unreadable; if the releases have, they must be omitted."""
     names = await topics(broker, "audit-deleted")
     async with producing(broker, "audit-deleted") as producer, producer.transaction():
         await send(producer, names, write(LEDGERS["event"]), 0)
@@ -145,7 +145,7 @@ async def delete(broker: LocalBroker, topic: str) -> None:
 
 
 async def test_the_command_reads_the_topics(broker: LocalBroker, tmp_path: Path, cli: Cli) -> None:
-    """Without files the settings say where the topics are, and what the lifetime is."""
+    """Without files, the configuration gives the topics and the lifetime."""
     names = await topics(broker, "audit-command")
     async with producing(broker, "audit-command") as producer, producer.transaction():
         await send(producer, names, write(LEDGERS["adaptive"]), 1)
@@ -161,7 +161,7 @@ async def test_the_command_reads_the_topics(broker: LocalBroker, tmp_path: Path,
 
 
 async def test_a_page_of_the_topic_is_that_of_its_file(broker: LocalBroker, tmp_path: Path) -> None:
-    """The second look reads the topic again, the same entries as the first."""
+    """The second look reads the topic again and sees the same entries as the first."""
     pytest.importorskip("matplotlib")
     names = await topics(broker, "audit-page")
     written = write(LEDGERS["uniform"])

@@ -1,4 +1,4 @@
-"""The fast path and the full check find the same, in the same order, in whole ledgers forged in any way."""
+"""The fast path and the full check find the same, in the same order, in ledgers forged in any way."""
 
 import re
 from collections.abc import Sequence
@@ -26,14 +26,14 @@ SCHEMES = ("uniform", "adaptive", "balanced", "skip", "bd", "ba")
 
 
 class Watched(Pairing):
-    """Tells each entry before it is compared with its release."""
+    """Reports each entry before it is compared with its release."""
 
     def __init__(self, said: list[object]) -> None:
         super().__init__()
         self._said = said
 
     def entry(self, covered: CoveredEntry) -> list[Finding]:
-        """Tell the entry, and add it."""
+        """Report the entry, then add it."""
         self._said.append(covered)
         return super().entry(covered)
 
@@ -41,7 +41,7 @@ class Watched(Pairing):
 def told(
     way: type[Auditor], ledger: Ledger, releases: Ledger, turn: int, most: int | None = None, **bounds: Any
 ) -> tuple[Report, list[object]]:
-    """Return the report, and everything that was told, in its order; `most` bounds what is kept of texts."""
+    """Return the report, and everything reported on the way, in order; `most` bounds the texts that are kept."""
     said: list[object] = []
     auditor = way(compare=True, live=said.append, aside=said.append, **bounds)
     auditor._pairing = Watched(said)  # noqa: SLF001 - the entries that a release has to agree with are told, too
@@ -54,7 +54,7 @@ def told(
 
 
 def twins(lines: Sequence[bytes], names: Sequence[str], *, sealed: bool) -> Ledger:
-    """Return records with the same of further series after each: of `a` those named `a` and one of `names`."""
+    """Return records, each followed by the same for further series: for `a`, named `a` plus one of `names`."""
     found: Ledger = []
     last: dict[str, str] = {}
     for line in lines:
@@ -69,7 +69,7 @@ def twins(lines: Sequence[bytes], names: Sequence[str], *, sealed: bool) -> Ledg
 
 
 def seal_again(lines: Ledger) -> Ledger:
-    """Return a ledger with every chain linked and hashed anew, as a forger would who owns the topic."""
+    """Return a ledger with every chain relinked and rehashed, as a forger who owns the topic would do."""
     last: dict[str, str] = {}
     found = []
     for line in lines:
@@ -85,7 +85,7 @@ def seal_again(lines: Ledger) -> Ledger:
 
 @st.composite
 def forgeries(draw: st.DrawFn, true: Ledger) -> Ledger:
-    """Return a ledger with entries dropped, doubled, moved, or changed in any member, sealed again or not."""
+    """Return a ledger with entries dropped, doubled, moved, or changed in any member, resealed or not."""
     lines = list(true)
     for _ in range(draw(st.integers(1, 4))):
         place = draw(st.integers(0, len(lines) - 1))
@@ -109,7 +109,7 @@ def forgeries(draw: st.DrawFn, true: Ledger) -> Ledger:
 
 
 def changed(draw: st.DrawFn, line: bytes) -> bytes:
-    """Return a line with one member changed: by a little, or to what another type would be."""
+    """Return a line with one member changed: slightly, or to what another type would be."""
     try:
         record = orjson.loads(line)
     except ValueError:
@@ -134,7 +134,7 @@ def changed(draw: st.DrawFn, line: bytes) -> bytes:
 
 
 def test_forged_ledgers_are_judged_alike(ledgers: int) -> None:
-    """Report, findings, remarks, changes of keys, and what is told of entries: all equal, in any turns."""
+    """Report, findings, remarks, key changes and reported entries are all equal, whatever the turns."""
 
     @settings(max_examples=ledgers, deadline=None, suppress_health_check=list(HealthCheck))
     @given(histories(), st.data())
@@ -155,7 +155,7 @@ def test_forged_ledgers_are_judged_alike(ledgers: int) -> None:
 
 @pytest.mark.parametrize("name", LEDGERS)
 def test_every_figure_changed_in_a_series_that_stands_as_another_does(name: str) -> None:
-    """What was written for one series is not taken for another that stands elsewhere: one figure off, sealed again."""
+    """One series' texts are not used for another with a different standing: one figure changed, then resealed."""
     written = write(LEDGERS[name])
     true = written.lines()
     for index, entry in enumerate(written.entries[:8]):
@@ -186,7 +186,7 @@ def test_every_figure_changed_in_a_series_that_stands_as_another_does(name: str)
     ],
 )
 def test_no_other_spelling_is_taken(old: bytes, new: bytes) -> None:
-    """The right figures in another notation, hashed as they stand, after a series that has them in the right one."""
+    """The right figures in another notation, hashed as they are, follow a series that has the right notation."""
     true = write(LEDGERS["uniform"]).lines()
     other = write(LEDGERS["uniform"], "other").lines()
     body = re.sub(old, new, other[1][:-TAIL_BYTES], count=1)
@@ -201,7 +201,7 @@ def test_no_other_spelling_is_taken(old: bytes, new: bytes) -> None:
 
 
 def test_a_policy_that_opens_many_series_is_judged_in_each() -> None:
-    """With a fault, all of them have it; a right one opens no series with another hash, nor one a second time."""
+    """A fault is found in all of them; a valid policy opens no series with another hash, and none twice."""
     entry = write(LEDGERS["uniform"]).entries[0]
     wrong = dict(entry, budget_nano=entry["budget_nano"] + 1)
     right, faulty = (
@@ -217,7 +217,7 @@ def test_a_policy_that_opens_many_series_is_judged_in_each() -> None:
 
 
 def test_shares_are_the_same_one_only_for_the_same_arguments() -> None:
-    """Texts are shared by the share under which they are due, so no two shares may be one."""
+    """Texts are shared by the share under which they are due, so two different shares may not be one object."""
     assert user(5) is user(5)
     made = [user(5), user(6), *(share_of(scheme, budget, 5) for scheme in SCHEMES for budget in (5, 6))]
     made += [share_of("balanced", 10, regular) for regular in (5, 6)]

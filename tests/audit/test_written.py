@@ -1,4 +1,4 @@
-"""True ledgers, written by hand, hold: every scheme at every level, registrations, versions, absent steps."""
+"""True hand-written ledgers hold: every scheme at every level, registrations, versions, absent steps."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.audit.written import LEDGERS, NANO, Written, cover, renumber, seal, w
 
 @pytest.mark.parametrize("name", LEDGERS)
 def test_a_true_ledger_holds(name: str) -> None:
-    """No finding, with and without its releases, and the counts are those of the text."""
+    """There is no finding, with or without releases, and the counts are those of the text."""
     written = write(LEDGERS[name])
     report = audit(written.lines(), written.release_lines())
     assert report.findings == ()
@@ -32,7 +32,7 @@ def test_many_series_hold_in_any_mix() -> None:
 
 
 def test_series_of_epsilons_of_their_own() -> None:
-    """Where no two stand alike nothing that was written is kept for others, and what is wrong is found all the same."""
+    """If no two stand alike, no texts are kept for other series, and faults are still found."""
     lines: list[bytes] = []
     for number in range(1, 501):
         steps = "".join(f"\n{step} perturbed L {number} | {number * (step + 1)} {7 - step} 0" for step in range(8))
@@ -50,7 +50,7 @@ def test_series_of_epsilons_of_their_own() -> None:
 
 
 def test_the_example_of_the_design() -> None:
-    """Section 9: epsilon 1, four landmarks ahead and a spare of two give a regular step 142857148."""
+    """In section 9, epsilon 1, four landmarks ahead and a spare of two give a regular step 142857148."""
     text = """
     policy 1 {"epsilon": 1.0, "scheme": {"name": "adaptive"}, "landmarks": [1, [4000, 7000]], "spare": 2}
     2 perturbed . 142857148 | 0 5 142857148
@@ -62,7 +62,10 @@ def test_the_example_of_the_design() -> None:
 
 
 def test_another_key_is_told_and_is_no_finding() -> None:
-    """A key may be replaced: the report says which, where and in how many series; a chain counts under all of its."""
+    """A key may be replaced: the report says by which, where and in how many series.
+
+    A chain counts under each of its keys.
+    """
     written = write(LEDGERS["event"])
     written.entries[-1]["key"] = "f" * 16
     other = write(LEDGERS["user"], "other")
@@ -81,7 +84,7 @@ def test_another_key_is_told_and_is_no_finding() -> None:
 
 
 def test_the_lifetime_can_be_declared() -> None:
-    """A configured lifetime above the first epsilon, which no ledger shows, allows later versions more."""
+    """A configured lifetime above the first epsilon, which no ledger shows, allows more to later versions."""
     written = write(LEDGERS["adaptive"])
     policy = next(entry for entry in written.entries if entry["policy"] == 3)
     policy["parameters"]["epsilon"] = 1.7e-8
@@ -94,7 +97,7 @@ def test_the_lifetime_can_be_declared() -> None:
 
 
 def test_an_empty_ledger_proves_nothing() -> None:
-    """Nothing was found in it, and nothing was audited: that something was cut off is not visible."""
+    """Nothing was found, but nothing was audited: missing entries would not be visible."""
     report = audit([])
     assert not report.audited
     assert not report.holds
@@ -103,7 +106,7 @@ def test_an_empty_ledger_proves_nothing() -> None:
 
 
 def test_the_report_tells_what_was_read() -> None:
-    """The verdict is the first line, what was used the second; figures are in epsilon."""
+    """The verdict is the first line and the amount used is the second; figures are in epsilon."""
     written: Written = write(LEDGERS["uniform"])
     text = audit(written.lines(), written.release_lines()).text().splitlines()
     assert text[0] == "HOLDS: no findings"
@@ -115,7 +118,7 @@ def test_the_report_tells_what_was_read() -> None:
 
 
 def test_the_last_step_may_end_after_the_last_timestamp() -> None:
-    """A registration of whole steps may reach beyond the year 9999 when the step does."""
+    """A registration of whole steps may extend beyond the year 9999 if the step does."""
     text = """
     policy 1 {"epsilon": 1e-7, "scheme": {"name": "uniform"}}
     253402300799 perturbed . 100 | 0 0 100

@@ -1,18 +1,18 @@
-"""Auditing by the fast path and in full, which must agree in every finding and figure."""
+"""Auditing on the fast path and in full; both must agree on every finding and figure."""
 
 from collections.abc import Iterable, Sequence
 
 from stream_app.audit import Auditor, Report
 
 TURN = 3
-"""So few lines at a time that their ends fall everywhere."""
+"""Number of lines taken at a time, so few that turns end everywhere."""
 
 
 class LongWay(Auditor):
     """An auditor without its fast path."""
 
     def entries(self, lines: Sequence[bytes]) -> None:
-        """Take in lines of the ledger, as if each came alone after an unknown one."""
+        """Take in lines of the ledger as if each came alone, after an unknown one."""
         for data in lines:
             self._in_full(data)
 
@@ -20,7 +20,7 @@ class LongWay(Auditor):
 def audit(
     entries: Iterable[bytes], releases: Iterable[bytes] | None = None, lifetime_nano: int | None = None
 ) -> Report:
-    """Return the report of a ledger; fails when the two ways differ."""
+    """Return the report of a ledger; fail if the two ways differ."""
     ledger = list(entries)
     published = None if releases is None else list(releases)
     reports = []

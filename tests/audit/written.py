@@ -1,9 +1,9 @@
-"""Ledgers written by hand: budgets of about a hundred nano-epsilon, so that every figure can be checked in the head.
+"""Hand-written ledgers with budgets of about a hundred nano-epsilon: every figure can be checked by hand.
 
-A line is a step in seconds, a decision, `L` for a landmark or `.`, the spend or `-`, and after the bar the figures
+A line has a step in seconds, a decision, `L` for a landmark or `.`, the spend or `-`, and after the bar the figures
 after it: spent on landmarks, landmarks left, regular peak. `policy` begins a version, `landmarks` adds steps (with the
-charge before the figures), `dummies` says by which method the landmarks were drawn and what that cost, `close` ends.
-Sums stand beside the rows; E, R, a, g as in the design, section 3.
+charge before the figures), `dummies` gives the method that drew the landmarks and its cost, and `close` ends. Sums are
+written beside the rows; E, R, a, g are as in the design, section 3.
 """
 
 from dataclasses import dataclass
@@ -131,16 +131,16 @@ LEDGERS = {
 
 @dataclass(slots=True)
 class Written:
-    """Entries and releases of one series as records, in order; every `release` entry stands at its release's index."""
+    """Entries and releases of one series as records, in order; each `release` entry is at its release's index."""
 
     entries: list[Record]
     releases: list[Record]
     lifetime_nano: int | None = None
-    """The lifetime that it was decided under; None is the first policy's epsilon."""
+    """The lifetime under which it was decided; None means the first policy's epsilon."""
 
     @classmethod
     def of(cls, run: Run, lifetime_nano: int | None = None) -> "Written":
-        """Return the one series of a run as records."""
+        """Return the only series of a run as records."""
         return cls(list(map(orjson.loads, run.ledger)), list(map(orjson.loads, run.releases)), lifetime_nano)
 
     def copy(self) -> "Written":
@@ -197,19 +197,19 @@ def write(text: str, series: str = "home-7") -> Written:
 
 
 def parameters_of(words: Record) -> Record:
-    """Return whole policy parameters from the short ones of a text."""
+    """Return complete policy parameters from the short ones in a text."""
     protection = {"level": words.get("level", "landmark"), "step": words.get("step", SECOND)}
     protection |= {name: words[name] for name in ("landmarks", "spare", "length", "window") if name in words}
     return {"epsilon": words["epsilon"], "protection": protection, "scheme": words["scheme"], "value": VALUE}
 
 
 def figures_of(figures: list[int]) -> Record:
-    """Return the three figures of an entry under their names."""
+    """Return an entry's three figures by name."""
     return dict(zip(("landmark_spent_nano", "landmarks_left", "regular_peak_nano"), figures, strict=True))
 
 
 def release_of(entry: Record, source: int | None) -> Record:
-    """Return a release that agrees with its entry; the value tells the step it came from."""
+    """Return a release that is consistent with its entry; its value shows the step it came from."""
     release: Record = {"series": entry["series"], "timestamp": entry["timestamp"]}
     match entry["decision"]:
         case "perturbed":
@@ -235,7 +235,7 @@ def cover(written: Written) -> Written:
 
 
 def seal(written: Written, start: int = 0) -> Written:
-    """Link and hash all entries from index `start` on, whatever they say."""
+    """Link and hash all entries from index `start` on, whatever their content."""
     previous = "0" * 64 if start == 0 else written.entries[start - 1]["hash"]
     for entry in written.entries[start:]:
         entry["previous"] = previous
@@ -250,7 +250,7 @@ def hash_of(entry: Record) -> str:
 
 
 def renumber(written: Written) -> Written:
-    """Number the entries from 1 on and seal them: the forgery of somebody who rewrites the whole chain."""
+    """Number the entries from 1 and seal them, as a forger does who rewrites the whole chain."""
     for number, entry in enumerate(written.entries, 1):
         entry["sequence"] = number
     return seal(written)

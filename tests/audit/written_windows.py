@@ -1,6 +1,6 @@
-"""Ledgers written by hand in which any w steps in a row are protected together: `written.py` says how to read them.
+"""Hand-written ledgers that protect any w steps in a row together; `written.py` says how to read them.
 
-The third figure is W, the largest loss of a window; A, u, ring as in the design, section 3.
+The third figure is W, the largest loss of a window; A, u and ring are as in the design, section 3.
 """
 
 DISTRIBUTED = """

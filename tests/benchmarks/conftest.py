@@ -1,4 +1,4 @@
-"""The ground of the benchmark's tests: the run's broker, on all cores, since no figure of theirs is looked at."""
+"""The ground for the benchmarks' tests: the run's broker on all cores, because no test uses its figures."""
 
 import os
 
@@ -11,6 +11,6 @@ from stream_app.localbroker.broker import LocalBroker
 
 @pytest.fixture(scope="module")
 def ground(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> Ground:
-    """Return a ground; topics of each run have names of their own."""
+    """Return a ground; each run has topics with its own names."""
     every = frozenset(os.sched_getaffinity(0))
     return Ground(tmp_path_factory.mktemp("bench"), broker, Cores(every, every))

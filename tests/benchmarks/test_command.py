@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: its JSON, its table, its exit codes, and what it refuses."""
+"""`python -m benchmarks`: its JSON, table and exit codes, and what it refuses."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ PARTS = ("decide", "decode", "step", "encode", "dump_row")
 
 
 def test_answers_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One object: the machine, and for each benchmark its sizes, figures and targets; nothing stays behind."""
+    """It is one object: the machine, and each benchmark's sizes, figures and targets; no files are left."""
     assert main([*CORE, "--folder", str(tmp_path), "--json"]) == 0
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert document["machine"].keys() == {"cpu", "cores", "python", "system", "load"}
@@ -35,7 +35,7 @@ def test_answers_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_answers_in_a_table(capsys: pytest.CaptureFixture[str]) -> None:
-    """People read the machine first, then figures."""
+    """The machine is shown first, then the figures."""
     assert main(CORE) == 0
     shown = capsys.readouterr().out
     assert "Python" in shown
@@ -43,7 +43,7 @@ def test_answers_in_a_table(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_audits_a_ledger_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Speed as a ratio of one run, and memory under its target; the ledger does not stay behind."""
+    """Speed is a ratio within one run, and memory meets its target; the ledger is removed afterwards."""
     sizes = ["--events", "300", "--series", "30", "--repeats", "1"]
     assert main(["audit", *sizes, "--folder", str(tmp_path), "--json"]) == 0
     (result,) = json.loads(capsys.readouterr().out)["results"]
@@ -53,7 +53,7 @@ def test_audits_a_ledger_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_counts_contributions() -> None:
-    """Taken up, recalled, in bytes, and closed; in a process of its own, as this one has memory to spare."""
+    """It counts them accepted, recalled, in bytes and closed, in its own process; this one has spare memory."""
     words = ["collect", "--events", "20500", "--repeats", "1", "--json"]
     done = subprocess.run([sys.executable, "-m", "benchmarks", *words], capture_output=True, check=True)
     (result,) = json.loads(done.stdout)["results"]
@@ -62,14 +62,14 @@ def test_counts_contributions() -> None:
 
 
 def test_an_unknown_benchmark_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """The error names those that there are."""
+    """The error names the existing ones."""
     with pytest.raises(SystemExit, match="2"):
         main(["nothing"])
     assert "worker" in capsys.readouterr().err
 
 
 def test_sizes_are_positive(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is measured with no events."""
+    """Zero events cannot be measured."""
     with pytest.raises(SystemExit, match="2"):
         main(["worker", "--events", "0"])
     assert "at least 1" in capsys.readouterr().err

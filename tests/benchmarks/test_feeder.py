@@ -1,4 +1,4 @@
-"""The benchmark `feeder`: its ratio is what the exact laws of both noises say."""
+"""The benchmark `feeder`: its ratio agrees with the exact laws of both noises."""
 
 from pathlib import Path
 
@@ -8,11 +8,11 @@ from benchmarks.__main__ import measured
 
 HOMES, HOURS = 16, 400
 CELLS = 10_000
-"""D at epsilon 1: the rate is 1/D."""
+"""D at epsilon 1, where the rate is 1/D."""
 
 
 def test_the_ratio_is_that_of_the_exact_laws(tmp_path: Path) -> None:
-    """One discrete Laplace noise against as many as there are homes: their law by powers of its characteristic."""
+    """One discrete Laplace noise is compared with one per home; their law is by powers of its characteristic."""
     found = measured("feeder", tmp_path, {"series": HOMES, "events": HOURS, "repeats": 1}).figures
     q = np.exp(-1 / CELLS)
     angles = 2 * np.pi * np.fft.fftfreq(1 << 22)

@@ -1,4 +1,4 @@
-"""The sender of the latency benchmarks sends every event, also those that fell due while it could not send."""
+"""The latency benchmarks' sender sends every event, even those that fell due while it could not send."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from stream_app.kafka.client.routing import router
 
 
 def test_events_that_are_due_at_once_are_all_sent(ground: Ground) -> None:
-    """After a stall more is due than a batch holds: each event is in the log once, in the order it was made."""
+    """After a stall, more events are due than fit a batch; each is in the log once, in the order of creation."""
     sizes = Sizes(events=30_000, series=50, partitions=2)
     given = list(events(sizes))
     partition_of = router(sizes.partitions)

@@ -1,4 +1,4 @@
-"""The layout that the bare client writes is that of the worker: the same records, bytes and transactions."""
+"""The bare client writes the worker's layout: the same records, bytes and transactions."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from benchmarks.rig.workload import Sizes, events
 
 
 def test_bare_client_writes_what_the_worker_wrote(ground: Ground, tmp_path: Path) -> None:
-    """Read back, the transactions of both are equal in input, number of records and mean bytes."""
+    """When read back, the transactions of both are equal in input, number of records and mean bytes."""
     sizes = Sizes(events=10_000, series=50, partitions=2)
     with Site.made(ground, "layout", sizes) as site:
         site.send(events(sizes))

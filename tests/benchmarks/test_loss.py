@@ -1,4 +1,4 @@
-"""The benchmark `loss`: the published algorithm is the published function, and every figure is found."""
+"""The benchmark `loss`: the published algorithm computes the published function, and all figures are found."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from tests.loss.enumeration import enumerated, sums
 
 
 def test_the_published_algorithm_finds_the_loss() -> None:
-    """It agrees with every set of columns of every pair of rows tried out, so the comparison is of equals."""
+    """It agrees with trying every set of columns for every pair of rows, so the comparison is fair."""
     generator = np.random.default_rng(11)
     for states in (2, 3, 5, 7):
         for share in (0.2, 1.0):
@@ -24,7 +24,7 @@ def test_the_published_algorithm_finds_the_loss() -> None:
 
 
 def test_finds_the_stated_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In tiny sizes; the target of so many seconds is that of a million steps alone."""
+    """Sizes are tiny; the target in seconds applies only to a million steps."""
     monkeypatch.setattr(loss, "STATES", (4, 6))
     monkeypatch.setattr(loss, "MOST_STATES", 8)
     shown: list[str] = []

@@ -1,4 +1,4 @@
-"""The benchmark `peers`: each answers every event once and is measured alike; the page shows what the run found."""
+"""The benchmark `peers`: each answers every event once and is measured alike; the page shows the results."""
 
 import json
 import sys
@@ -32,7 +32,7 @@ asyncio.run(loop.serve(Settings.load(Path(sys.argv[1])), lambda: wrong))
 
 
 LONG = {"plain", "quix", "stock", "streams"}
-"""In `make long`: programs of others, which are fetched, compiled or slow, and a second loop of our own."""
+"""Peers in `make long`: other people's programs, which are fetched, compiled or slow, and our second loop."""
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ LONG = {"plain", "quix", "stock", "streams"}
     ],
 )
 def test_answers_every_event_once(name: str, ground: Ground) -> None:
-    """A run fails otherwise; a release, a ledger record and a row an event, as long as the worker's.
+    """Otherwise a run fails; each event gives a release, a ledger record and a row, as long as the worker's.
 
     ``streams-quick`` is the program of ``streams``.
     """
@@ -61,7 +61,7 @@ def test_answers_every_event_once(name: str, ground: Ground) -> None:
 
 
 def test_a_client_that_answers_twice_is_found(ground: Ground) -> None:
-    """Only what is right is measured: one release too many in each transaction ends the run."""
+    """Only correct clients are measured: one extra release in each transaction ends the run."""
     twice = Peer("twice", "answers twice", lambda site, _: Command([sys.executable, "-c", TWICE, str(site.config)]))
     loads = trial.Loads(0, 5_000, 1, ())
     with pytest.raises(ClientError, match=r" 0 of \d+ events have none, [1-9]\d* releases are surplus"):
@@ -69,7 +69,7 @@ def test_a_client_that_answers_twice_is_found(ground: Ground) -> None:
 
 
 def test_the_page_shows_what_was_found(tmp_path: Path) -> None:
-    """The table of docs/benchmarks.md is made of docs/peers.json, and so is a picture."""
+    """The table of docs/benchmarks.md and a picture are made from docs/peers.json."""
     document = json.loads(page.FIGURES.read_bytes())
     assert page.markdown(document) in page.PAGE.read_text()
     page.draw(document, tmp_path / "peers.png")

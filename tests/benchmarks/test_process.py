@@ -1,4 +1,4 @@
-"""What a command takes is its own."""
+"""The measured usage of a command is only its own."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ MEBIBYTE = 1024 * 1024
 
 
 def test_the_peak_is_the_command_s_own() -> None:
-    """It holds what the command held, and nothing of what the process that asks holds."""
+    """The peak includes what the command held, but nothing held by the process that measures it."""
     ours = b"x" * (200 * MEBIBYTE)
     small, large = (usage_of((sys.executable, "-c", f"held = b'x' * {size}")).peak_bytes for size in (1, 60 * MEBIBYTE))
     assert small < 50 * MEBIBYTE < len(ours)
@@ -20,13 +20,13 @@ def test_the_peak_is_the_command_s_own() -> None:
 
 
 def test_a_failure_is_told() -> None:
-    """A command that fails is an error that holds what it said."""
+    """A failing command raises an error that contains its output."""
     with pytest.raises(ClientError, match=r"(?s)ended with 3:.*too bad"):
         usage_of((sys.executable, "-c", "import sys; print('too bad'); sys.exit(3)"))
 
 
 def test_the_processor_time_of_a_process_is_exact() -> None:
-    """It is this process's own clock, without ticks of 10 ms; a process that is gone has none."""
+    """It equals this process's own clock, without ticks of 10 ms; a process that is gone has none."""
     before = time.process_time()
     assert before <= cpu_seconds(os.getpid()) <= time.process_time()
     assert cpu_seconds(2**22 + 1) == 0  # above the kernel's largest number of a process

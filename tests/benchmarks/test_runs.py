@@ -1,4 +1,4 @@
-"""Each benchmark runs in tiny sizes and finds the stated figures; how fast anything is decides no test."""
+"""Each benchmark runs in tiny sizes and produces the stated figures; no test depends on the speed."""
 
 import importlib
 from dataclasses import replace
@@ -33,7 +33,7 @@ FIGURES = {
     | {"recovered_rows", "recovery", "recovery_row_cpu", "recover", "recover_reading_cpu", "recover_memory"},
 }
 ELSEWHERE = {"core", "audit", "loss", "collect", "feeder", "peers", "worker"}
-"""Without a broker; `test_peers`; the last one, as the command runs it."""
+"""Benchmarks without a broker; `peers`, in `test_peers`; and `worker`, as the command runs it."""
 EVENTS = 10_000
 SIZES = {
     "worker": {"events": EVENTS, "series": 50},
@@ -50,7 +50,7 @@ SIZES = {
 
 
 LONG = {"faust", "latency", "members", "recovery", "scale", "series", "takeover", "units"}
-"""Of those that share all machinery with others: in `make long`."""
+"""Benchmarks in `make long`, because they share all machinery with others."""
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ LONG = {"faust", "latency", "members", "recovery", "scale", "series", "takeover"
     [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in BENCHES if name not in ELSEWHERE],
 )
 def test_finds_the_stated_figures(name: str, ground: Ground) -> None:
-    """Sizes as asked for, every figure measured once, and targets that name figures."""
+    """The sizes are those requested, every figure is measured once, and targets name figures."""
     shown: list[str] = []
     module: Any = importlib.import_module(f"benchmarks.measures.{name}")
     sizes = replace(module.DEFAULT, repeats=1, **({"partitions": 1} | SIZES[name]))
@@ -73,9 +73,9 @@ def test_finds_the_stated_figures(name: str, ground: Ground) -> None:
 
 @pytest.mark.parametrize("java", ["quick start", pytest.param("full speed", marks=pytest.mark.long)])
 def test_the_command_starts_a_broker_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, java: str) -> None:
-    """On cores of its own, and in the sizes that the command was given.
+    """It has cores of its own, and the sizes are those given to the command.
 
-    At full speed Java compiles for longer than everything else takes: `make long` has it.
+    At full speed, Java compiles for longer than everything else takes, so that case is in `make long`.
     """
     if java == "quick start":
         monkeypatch.setattr(site, "_FULL_SPEED", ())

@@ -1,1 +1,1 @@
-"""Tests of `stream_app/calendar`: times as people say them."""
+"""Tests of `stream_app/calendar`: times as people write them."""

@@ -1,4 +1,4 @@
-"""A literal second reading of local times: what clocks of a zone show, minute by minute of UTC; it knows no offsets."""
+"""A second, literal reading of local times: a zone's clocks, minute by minute of UTC, without offsets."""
 
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
@@ -24,7 +24,7 @@ CHANGING = (
 
 @cache
 def changes_of(zone: str, year: int) -> list[date]:
-    """Return the days of a year on which a zone's clocks change; its first day when there are none."""
+    """Return the days of a year on which a zone's clocks change, or its first day if there are none."""
     noons = [datetime(year, 1, 1, 12, tzinfo=UTC) + timedelta(days=number) for number in range(366)]
     offsets = [noon.astimezone(ZoneInfo(zone)).utcoffset() for noon in noons]
     found = [noons[number].date() for number in range(1, 366) if offsets[number] != offsets[number - 1]]
@@ -32,7 +32,7 @@ def changes_of(zone: str, year: int) -> list[date]:
 
 
 class Minutes:
-    """What clocks show at each minute of UTC from three days before a day to four days after another."""
+    """What clocks show at each minute of UTC, from three days before one day to four days after another."""
 
     def __init__(self, zone: ZoneInfo, first: date, last: date) -> None:
         self.start = datetime(first.year, first.month, first.day, tzinfo=UTC) - timedelta(days=3)
@@ -48,18 +48,18 @@ class Minutes:
         return int((self.start + number * MINUTE).timestamp()) * 1000
 
     def _jump(self, local: datetime) -> int:
-        """Return the first minute behind a jump of clocks over a local time."""
+        """Return the first minute after the clocks jump over a local time."""
         (found,) = [
             number for number in range(1, len(self.shown)) if self.shown[number - 1] < local < self.shown[number]
         ]
         return found
 
     def first(self, local: datetime) -> int:
-        """Return the first moment at which clocks show a time, or at which they jump over it, in ms."""
+        """Return the first moment, in ms, at which clocks show a time or jump over it."""
         return self._ms(self.at[local][0] if local in self.at else self._jump(local))
 
     def last(self, local: datetime) -> int:
-        """Return the last moment at which clocks show a time, or would show it had they not jumped, in ms."""
+        """Return the last moment, in ms, at which clocks show a time, or would if they had not jumped."""
         if local in self.at:
             return self._ms(self.at[local][-1])
         before = self._jump(local) - 1

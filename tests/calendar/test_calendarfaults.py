@@ -1,4 +1,4 @@
-"""What is wrong with an iCalendar file: each fault by itself, all of them at once, and whatever a file holds."""
+"""Faults in an iCalendar file: each by itself, all at once, and whatever a file contains."""
 
 from contextlib import suppress
 from typing import Any
@@ -14,7 +14,7 @@ from tests.suite.speeds import scaled
 
 
 def faults(*events: str, zone: Any = None) -> list[tuple[str, str]]:
-    """Return member and message of all that is wrong with events."""
+    """Return the member and message of everything that is wrong with events."""
     with pytest.raises(WrongTimesError) as raised:
         spans(*events, zone=zone)
     return [(wrong.member, wrong.message) for wrong in raised.value.wrongs]
@@ -53,14 +53,14 @@ UTC_START = "DTSTART:20260329T170000Z\n"
     ],
 )
 def test_what_is_wrong_with_an_event(event: str, member: str, message: str) -> None:
-    """One fault, with the number of the event and its property, what was found and the remedy."""
+    """There is one fault, with the event's number, its property, what was found and the remedy."""
     ((found, said),) = faults("DTSTART:20260101T000000Z", event)
     assert found == ("events.1" + ("." + member if member else ""))
     assert message in said
 
 
 def test_all_of_a_file_is_told_at_once() -> None:
-    """Of every event, and of every property of one."""
+    """Faults cover every event and every property of an event."""
     endless = UTC_START + "RRULE:FREQ=DAILY\nDTEND:20260329T160000Z\nSUMMARY:private"
     found = faults(endless, "DTSTART:20260101T000000Z", "DTSTART;VALUE=DATE:20260329")
     assert [member for member, _ in found] == ["events.0.DTEND", "events.0.RRULE", "events.2.DTSTART"]
@@ -79,7 +79,7 @@ def test_all_of_a_file_is_told_at_once() -> None:
     ],
 )
 def test_what_is_no_calendar(content: bytes, message: str) -> None:
-    """Also one that ends too early: its last events would be missing."""
+    """A file that ends too early is also refused, because its last events would be missing."""
     with pytest.raises(WrongTimesError) as raised:
         list(spans_in(content, None))
     assert message in str(raised.value)
@@ -89,7 +89,7 @@ def test_what_is_no_calendar(content: bytes, message: str) -> None:
     "line", [b'{"series":"home-7","timestamp":1338566400000,"value":7193.25}', b"7193.25,2", b"7193.25:1"]
 )
 def test_a_file_of_readings_shows_no_line(line: bytes) -> None:
-    """Somebody may name the wrong file; worker and terminal keep what they say in logs."""
+    """Somebody may name the wrong file, and the messages of worker and terminal are kept in logs."""
     with pytest.raises(WrongTimesError) as raised:
         list(spans_in(line + b"\n", None))
     assert "7193" not in str(raised.value)
@@ -104,7 +104,7 @@ PARTS = st.sampled_from([";", ":", "=", ",", "TZID", "VALUE", "DATE", "PERIOD", 
 @settings(max_examples=scaled(100))
 @given(st.lists(st.tuples(LINES, st.lists(PARTS | st.text(max_size=3), max_size=6).map("".join)), max_size=5))
 def test_whatever_a_file_holds(lines: list[tuple[str, str]]) -> None:
-    """It is spans, or what is wrong with it; never another error."""
+    """The result is spans, or the faults of the file, and never another error."""
     event = "DTSTART:20260329T170000Z\n" + "\n".join(f"{name}{rest}" for name, rest in lines)
     with suppress(WrongTimesError):
         spans(event)

@@ -1,4 +1,4 @@
-"""iCalendar files as spans: samples worked out by hand, and rules walked day by day."""
+"""iCalendar files as spans: samples worked out by hand, and rules followed day by day."""
 
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -32,7 +32,7 @@ END:VTIMEZONE
 
 
 def ms(text: str) -> int:
-    """Return the milliseconds of a time with offset."""
+    """Return the milliseconds of a time with an offset."""
     return int(datetime.fromisoformat(text).timestamp() * 1000)
 
 
@@ -42,7 +42,7 @@ def between(start: str, end: str) -> tuple[int, int]:
 
 
 def calendar(*events: str, zones: str = "") -> bytes:
-    """Return a file of events, each given by its properties, one a line."""
+    """Return a file of events, each given by its properties, one per line."""
     inside = "".join(f"BEGIN:VEVENT\n{event.strip()}\nEND:VEVENT\n" for event in events)
     return f"BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:test\n{zones}{inside}END:VCALENDAR\n".replace("\n", "\r\n").encode()
 
@@ -53,7 +53,7 @@ def spans(*events: str, zones: str = "", zone: Any = None) -> list[Any]:
 
 
 def at(zone: str, start: str, end: str, *more: str) -> str:
-    """Return an event in a zone, from and to a local time, with more properties."""
+    """Return an event in a zone, from one local time to another, with more properties."""
     return "\n".join((f"DTSTART;TZID={zone}:{start}", f"DTEND;TZID={zone}:{end}", *more))
 
 
@@ -98,12 +98,12 @@ def at(zone: str, start: str, end: str, *more: str) -> str:
     ],
 )
 def test_single_events(event: str, wanted: list[Any]) -> None:
-    """In UTC, in a zone, floating, of whole days, of no length."""
+    """An event may be in UTC, in a zone, floating, of whole days, or without length."""
     assert spans(event, zone=PARIS) == wanted
 
 
 def test_a_rule_follows_the_clocks_of_its_zone() -> None:
-    """Weekly at 17:00, until a moment of UTC that lies on the last one."""
+    """It recurs weekly at 17:00, until a moment in UTC that falls on the last occurrence."""
     event = at("Europe/Paris", "20260322T170000", "20260322T200000", "RRULE:FREQ=WEEKLY;UNTIL=20260405T150000Z")
     assert spans(event) == [
         between("2026-03-22T17:00+01:00", "2026-03-22T20:00+01:00"),
@@ -115,7 +115,7 @@ def test_a_rule_follows_the_clocks_of_its_zone() -> None:
 
 
 def test_occurrences_on_the_night_of_the_change() -> None:
-    """One that begins where clocks jump, and ends: RFC 5545 reads it an hour later, so that both readings lie in it."""
+    """RFC 5545 reads an occurrence in the skipped hour an hour later; the span contains both readings."""
     nightly = at("Europe/Paris", "20260328T023000", "20260328T034500", "RRULE:FREQ=DAILY;COUNT=3")
     assert spans(nightly) == [
         between("2026-03-28T02:30+01:00", "2026-03-28T03:45+01:00"),
@@ -129,7 +129,7 @@ def test_occurrences_on_the_night_of_the_change() -> None:
 
 
 def test_dates_that_come_and_go() -> None:
-    """EXDATE in zone and in UTC, RDATE as times and as periods; each occurrence once."""
+    """EXDATE is in a zone or in UTC, RDATE has times or periods, and each occurrence counts once."""
     event = at(
         "Europe/Paris",
         "20260401T100000",
@@ -150,7 +150,7 @@ def test_dates_that_come_and_go() -> None:
 
 
 def test_days_that_recur() -> None:
-    """All-day events with COUNT, EXDATE and RDATE as days."""
+    """All-day events have COUNT, and EXDATE and RDATE as days."""
     event = "DTSTART;VALUE=DATE:20261024\nRRULE:FREQ=DAILY;COUNT=3\nEXDATE;VALUE=DATE:20261026"
     assert spans(f"{event}\nRDATE;VALUE=DATE:20261101", zone=PARIS) == [
         between("2026-10-24T00:00+02:00", "2026-10-25T00:00+02:00"),
@@ -160,7 +160,7 @@ def test_days_that_recur() -> None:
 
 
 def test_single_occurrences_that_were_moved() -> None:
-    """The other one stands in its place, or nothing where it is cancelled; of its own uid alone."""
+    """The moved one replaces it, or nothing does if it is cancelled; this applies only to its own uid."""
     rule = "RRULE:FREQ=DAILY;COUNT=3"
     series = at("Europe/Paris", "20260401T100000", "20260401T110000", "UID:a", rule)
     moved = at("Europe/Paris", "20260402T150000", "20260402T160000", "UID:a", "RECURRENCE-ID:20260402T080000Z")
@@ -174,7 +174,7 @@ def test_single_occurrences_that_were_moved() -> None:
 
 
 def test_a_zone_that_the_file_defines() -> None:
-    """Its clocks are those of Paris, here; the one of the last file by the same name is forgotten."""
+    """Here its clocks are those of Paris; a zone with this name from the last file is forgotten."""
     event = at("Custom", "20260322T023000", "20260322T033000", "RRULE:FREQ=WEEKLY;COUNT=40")
     in_paris = event.replace("Custom", "Europe/Paris")
     assert spans(event, zones=CUSTOM) == spans(in_paris)
@@ -196,7 +196,7 @@ def test_a_zone_may_stand_behind_the_events() -> None:
 
 
 def test_what_is_no_event_is_passed_over() -> None:
-    """Tasks, notes and times when somebody is busy; several calendars of a file are read."""
+    """These are tasks, notes and times when somebody is busy; several calendars in one file are read."""
     todo = "BEGIN:VTODO\nDTSTART:20260101T000000Z\nDUE:20260102T000000Z\nEND:VTODO\n"
     one = calendar("DTSTART:20260329T170000Z", zones=todo)
     assert list(spans_in(one + calendar("DTSTART:20260330T170000Z"), None)) == [
@@ -221,7 +221,7 @@ DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 def test_weekly_rules_day_by_day(
     start: date, hour: int, interval: int, days: list[str], count: int, ends: str, dropped: set[int]
 ) -> None:
-    """Every nth week, on its weekdays, weeks beginning on Mondays: found by walking the days, on clocks of Paris."""
+    """Every nth week, with weeks from Monday, its weekdays are those found by walking the days in Paris time."""
     days = days or [DAYS[start.weekday()]]
     if DAYS[start.weekday()] not in days:
         days = [*days, DAYS[start.weekday()]]  # what a rule means whose start it does not hit, RFC 5545 leaves open

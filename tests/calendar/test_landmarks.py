@@ -1,4 +1,4 @@
-"""Landmarks as people say them, against `zoneinfo` by hand and against a reading minute by minute."""
+"""Landmarks as people write them, compared with `zoneinfo` by hand and with a minute-by-minute reading."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ NAMES = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
 def ms(text: str) -> int:
-    """Return the milliseconds of a time with offset."""
+    """Return the milliseconds of a time with an offset."""
     return int(datetime.fromisoformat(text).timestamp() * 1000)
 
 
@@ -32,12 +32,12 @@ def spans(*landmarks: object, zone: tzinfo | None = None) -> tuple[Span, ...]:
 
 
 def weekly(zone: str, days: list[str], hours: tuple[str, str], first: str, last: str) -> tuple[Span, ...]:
-    """Return the spans of weekdays with hours."""
+    """Return the spans of weekdays between two hours."""
     return spans({"weekly": days, "from": hours[0], "to": hours[1], "zone": zone, "first": first, "last": last})
 
 
 def test_the_weekends_of_half_a_year() -> None:
-    """Each Saturday and Sunday evening; the offset is an hour more from 29 March on."""
+    """These are each Saturday and Sunday evening; from 29 March on, the offset is an hour more."""
     found = weekly("Europe/Paris", ["sat", "sun"], ("17:00", "20:00"), "2026-01-01", "2026-06-30")
     days = [date(2026, 1, 1) + timedelta(days=number) for number in range(181)]
     wanted = [
@@ -71,13 +71,13 @@ def test_the_weekends_of_half_a_year() -> None:
     ],
 )
 def test_hours_over_a_change_of_clocks(zone: str, hours: tuple[str, str], day: str, wanted: tuple[str, str]) -> None:
-    """All that the hours may mean is protected; the same under `dates`."""
+    """Everything that the hours may mean is protected, and the same holds under `dates`."""
     assert weekly(zone, list(NAMES), hours, day, day) == (tuple(map(ms, wanted)),)
     assert spans({"dates": [day], "from": hours[0], "to": hours[1]}, zone=ZoneInfo(zone)) == (tuple(map(ms, wanted)),)
 
 
 def test_a_whole_day_is_as_long_as_it_is() -> None:
-    """23 and 25 hours, and from 01:00 where midnight is skipped."""
+    """It has 23 or 25 hours, and starts at 01:00 if midnight is skipped."""
     hour = 3_600_000
     lengths = [
         span[1] - span[0]
@@ -94,7 +94,7 @@ CLOCKS = st.integers(0, 1439)
 
 @given(data=st.data(), zone=st.sampled_from(CHANGING), year=st.integers(2006, 2026), begin=CLOCKS, end=CLOCKS)
 def test_weekly_minute_by_minute(data: st.DataObject, zone: str, year: int, begin: int, end: int) -> None:
-    """The protected minutes are those from the first reading of `from` to the last of `to`, on each of the days."""
+    """On each of the days, the minutes from the first reading of `from` to the last of `to` are protected."""
     near = data.draw(st.sampled_from(changes_of(zone, year)) | st.dates(date(year, 1, 1), date(year, 12, 31)))
     first = near - timedelta(days=data.draw(st.integers(0, 2)))
     last = first + timedelta(days=data.draw(st.integers(0, 2)))
@@ -143,7 +143,7 @@ PARIS = ZoneInfo("Europe/Paris")
     ],
 )
 def test_each_form(landmark: object, found: Span | None) -> None:
-    """As integers; times that name no zone have the one that is given."""
+    """Each form gives integers; times without a zone use the given one."""
     if found is None:
         with pytest.raises(WrongTimesError, match="use a start before the end"):
             spans(landmark, zone=PARIS)
@@ -152,19 +152,19 @@ def test_each_form(landmark: object, found: Span | None) -> None:
 
 
 def test_first_and_last_are_inclusive() -> None:
-    """The days on which a span begins: one that begins on the last ends behind it."""
+    """They are the days on which spans begin; a span that begins on the last day ends after it."""
     (found,) = weekly("UTC", ["fri"], ("22:00", "06:00"), "2026-01-02", "2026-01-02")
     assert found == (ms("2026-01-02T22:00Z"), ms("2026-01-03T06:00Z"))
 
 
 def test_a_moment_that_is_there_twice_is_both() -> None:
-    """Also of two moments one each."""
+    """A local time that occurs twice becomes two moments."""
     assert spans("2026-10-25T02:30", zone=PARIS) == (ms("2026-10-25T00:30Z"), ms("2026-10-25T01:30Z"))
 
 
 @given(st.lists(st.integers(0, 30) | st.tuples(st.integers(0, 30), st.integers(1, 9)).map(lambda at: (at[0], sum(at)))))
 def test_joining_changes_no_step(found: list[Span]) -> None:
-    """At any length of steps the same steps are landmarks; what is joined is in order and apart."""
+    """At any step length, the same steps are landmarks; joined spans are in order and separate."""
     together = joined(found)
     for step_ms in (1, 2, 3, 7):
         assert aligned(together, step_ms) == aligned(found, step_ms)
@@ -173,13 +173,13 @@ def test_joining_changes_no_step(found: list[Span]) -> None:
 
 @pytest.mark.parametrize("landmarks", [None, 5, [], [1, [2, 3]], [True, None, [1], [[]]], [[["x"]]]])
 def test_what_is_plain_is_left_alone(landmarks: object) -> None:
-    """What records have, and what is wrong in them: policies say what."""
+    """It is what records have, even if wrong; policies say what is wrong."""
     assert is_plain(landmarks)
 
 
 @pytest.mark.parametrize("landmark", ["x", {}, ["x", 5], [5, "x"]])
 def test_what_is_said_is_not_plain(landmark: object) -> None:
-    """A text or an object anywhere, however wrong."""
+    """This is any text or object anywhere, however wrong."""
     assert not is_plain([5, landmark])
 
 
@@ -187,7 +187,7 @@ NOT_FOUND = FileNotFoundError(2, "No such file or directory")
 
 
 def faults(*landmarks: object, zone: tzinfo | None = None) -> list[tuple[str, str]]:
-    """Return member and message of all that is wrong."""
+    """Return the member and message of everything that is wrong."""
 
     def missing(_: str) -> bytes:
         raise NOT_FOUND
@@ -198,7 +198,7 @@ def faults(*landmarks: object, zone: tzinfo | None = None) -> list[tuple[str, st
 
 
 def test_every_fault_is_told_at_once() -> None:
-    """With its member, what was found, and the remedy."""
+    """Each has its member, what was found, and the remedy."""
     day = "use a day, such as 2026-01-31"
     assert faults(
         "2026-03-29T17:00",
@@ -249,21 +249,21 @@ def test_every_fault_is_told_at_once() -> None:
     ],
 )
 def test_what_is_no_landmark(landmark: object) -> None:
-    """One fault each, and never a traceback."""
+    """There is one fault for each, and never a traceback."""
     ((member, message),) = faults(landmark)
     assert member.startswith("0")
     assert len(message) < 250
 
 
 def test_hours_that_are_skipped_are_no_time() -> None:
-    """02:00 to 03:00 on the day on which it is skipped alone; on other days of the same landmark it is protected."""
+    """02:00 to 03:00 is refused if its only day skips it; on other days of the same landmark it is protected."""
     skipped = {"weekly": ["sun"], "from": "02:00", "to": "03:00", "zone": "Europe/Paris", "first": "2026-03-29"}
     assert "it contains no time" in faults({**skipped, "last": "2026-03-29"})[0][1]
     assert spans({**skipped, "last": "2026-04-05"}) == ((ms("2026-04-05T00:00Z"), ms("2026-04-05T01:00Z")),)
 
 
 def test_at_most_as_many_intervals_as_a_row_can_hold() -> None:
-    """Of all landmarks together; a week of minutes without end is refused at once."""
+    """The limit is for all landmarks together; hours of every day until the year 9999 are refused immediately."""
     every: dict[str, Any] = {
         "weekly": list(NAMES),
         "from": "01:00",
@@ -277,7 +277,7 @@ def test_at_most_as_many_intervals_as_a_row_can_hold() -> None:
 
 
 def test_no_parser_of_calendars_is_loaded_without_one() -> None:
-    """A worker reads policies at its start: it has no more code in it than it needs."""
+    """A worker reads policies when it starts and loads no more code than it needs."""
     loaded = (
         "import sys, stream_app.calendar.policy as policy\n"
         "policy.in_integers({'protection': {'landmarks': ['2026-01-01[UTC]']}}, open)\n"

@@ -1,4 +1,4 @@
-"""Local times as moments, against clocks of `zoneinfo` read minute by minute and against changes worked out by hand."""
+"""Local times as moments, compared with minute-by-minute `zoneinfo` clocks and with changes by hand."""
 
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
@@ -12,7 +12,7 @@ from tests.calendar.minutes import CHANGING, MINUTE, Minutes, changes_of
 
 
 def ms(text: str) -> int:
-    """Return the milliseconds of a time with offset."""
+    """Return the milliseconds of a time with an offset."""
     return int(datetime.fromisoformat(text).timestamp() * 1000)
 
 
@@ -35,14 +35,14 @@ def ms(text: str) -> int:
     ],
 )
 def test_where_clocks_change(zone: str, local: str, moments: list[str]) -> None:
-    """One that does not exist moves forward by as much as clocks jump; one that is there twice is both."""
+    """A time that does not exist moves forward by the jump of the clocks; one that occurs twice is both."""
     found = readings(datetime.fromisoformat(local), ZoneInfo(zone))
     assert found.moments == tuple(map(ms, moments))
     assert found.first <= found.usual <= found.last
 
 
 def test_a_time_that_is_skipped_is_first_read_where_clocks_jump() -> None:
-    """So that a span which begins there misses nothing behind the jump."""
+    """A span that begins there therefore misses nothing after the jump."""
     assert readings(datetime.fromisoformat("2026-03-29T02:30"), ZoneInfo("Europe/Paris")).first == ms(
         "2026-03-29T01:00Z"
     )
@@ -50,7 +50,7 @@ def test_a_time_that_is_skipped_is_first_read_where_clocks_jump() -> None:
 
 @given(data=st.data(), zone=st.sampled_from(CHANGING), year=st.integers(1990, 2026))
 def test_readings_minute_by_minute(data: st.DataObject, zone: str, year: int) -> None:
-    """Each local minute of a day on which clocks change, or of any other, as a scan of that week reads it."""
+    """Each local minute of a day, whether or not clocks change on it, is read as by a scan of that week."""
     day = data.draw(st.sampled_from(changes_of(zone, year)) | st.dates(date(year, 1, 1), date(year, 12, 31)))
     local = datetime.combine(day, time()) + data.draw(st.integers(-1440, 2 * 1440)) * MINUTE
     literal = Minutes(ZoneInfo(zone), day, day)
@@ -61,7 +61,7 @@ def test_readings_minute_by_minute(data: st.DataObject, zone: str, year: int) ->
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Etc/GMT+12", "UTC"])
 def test_the_ends_of_the_calendar(zone: str) -> None:
-    """Neither day overflows, in the zones that are furthest from UTC."""
+    """Neither day overflows in the zones furthest from UTC."""
     for day in (FIRST_DAY, LAST_DAY):
         readings(datetime.combine(day, time(23, 59)) + timedelta(days=1), ZoneInfo(zone))
 
@@ -76,7 +76,7 @@ def test_the_ends_of_the_calendar(zone: str) -> None:
     ],
 )
 def test_what_a_text_names(text: str, found: ZonedTime) -> None:
-    """A day or a time, with its own zone or the one that is given."""
+    """It names a day or a time, with its own zone or the given one."""
     assert local_time(text, UTC) == found
 
 
@@ -97,7 +97,7 @@ def test_what_a_text_names(text: str, found: ZonedTime) -> None:
     ],
 )
 def test_what_names_no_time(text: object, message: str) -> None:
-    """What was found, and the remedy."""
+    """The error says what was found, and the remedy."""
     with pytest.raises(WrongTimesError) as raised:
         local_time(text)
     assert message in str(raised.value)
@@ -105,6 +105,6 @@ def test_what_names_no_time(text: object, message: str) -> None:
 
 @pytest.mark.parametrize("name", ["", None, 5, "Europe", "Europe/paris/", "/etc/localtime", "x\0", "ü", "a" * 5000])
 def test_what_is_no_zone(name: object) -> None:
-    """Whatever is asked, no traceback; a folder or another file of the machine is no zone."""
+    """No name causes a traceback; a folder or another file of the machine is not a zone."""
     with pytest.raises(WrongTimesError, match="use a zone from the IANA database"):
         zone_of(name)

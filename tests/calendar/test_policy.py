@@ -1,4 +1,4 @@
-"""Policies as people write them become records of integers, and nothing else of them changes."""
+"""Policies as people write them become records of integers; nothing else in them changes."""
 
 from datetime import datetime
 from pathlib import Path
@@ -12,17 +12,17 @@ PARAMETERS: dict[str, Any] = {"epsilon": 1.0, "scheme": {"name": "uniform"}, "va
 
 
 def ms(text: str) -> int:
-    """Return the milliseconds of a time with offset."""
+    """Return the milliseconds of a time with an offset."""
     return int(datetime.fromisoformat(text).timestamp() * 1000)
 
 
 def no_file(name: str) -> bytes:
-    """Read nothing: a policy that names no file must not come here."""
+    """Fail, because a policy that names no file must not read one."""
     raise AssertionError(name)
 
 
 def test_integers_alone_are_the_record_itself() -> None:
-    """Not even a copy, so that its bytes can be sent as they are."""
+    """It is not even a copy, so its bytes can be sent unchanged."""
     for record in (
         policy("a", protection={"level": "landmark", "landmarks": [5, [7, 9], None], "step": 2}, renew=[1, 2]),
         policy("a", protection=None, dummies=5),
@@ -35,7 +35,7 @@ def test_integers_alone_are_the_record_itself() -> None:
 
 
 def test_lengths_become_milliseconds() -> None:
-    """Step, unit and offset may be said in words; what is no length is named, whatever else is wrong."""
+    """Step, unit and offset may be written in words; an invalid length is named, whatever else is wrong."""
     for said, ms_of in {"5min": 300_000, "1h": 3_600_000, "1D": 86_400_000, "2 weeks": 1_209_600_000}.items():
         record = policy("a", protection={"level": "event", "step": said, "unit": said, "offset": "250 ms"})
         found, wrongs = in_integers(record, no_file)
@@ -47,7 +47,7 @@ def test_lengths_become_milliseconds() -> None:
 
 
 def test_times_become_integers_and_the_rest_stays() -> None:
-    """Landmarks by `protection.zone`, dummies' range, renewals; every other member as it was, in its place."""
+    """These are landmarks by `protection.zone`, dummies' range and renewals; other members stay as they were."""
     record = {
         "series": "home-7",
         "protection": {"level": "landmark", "zone": "Europe/Paris", "landmarks": ["2026-03-29", 5], "step": 3600000},
@@ -75,7 +75,7 @@ def test_times_become_integers_and_the_rest_stays() -> None:
 
 
 def test_what_is_wrong_is_told_and_left_away() -> None:
-    """So that what is wrong with the rest can be told beside it, and not told twice."""
+    """Faults in the rest can therefore be reported together with it, and none is reported twice."""
     record = {
         **PARAMETERS,
         "protection": {"level": "landmark", "zone": "Mars", "landmarks": ["soon", "2026-01-01"]},
@@ -88,7 +88,7 @@ def test_what_is_wrong_is_told_and_left_away() -> None:
 
 
 def test_under_dummies_no_landmark_is_told() -> None:
-    """A worker logs what is wrong with its default policies, and there they are a secret."""
+    """A worker logs the faults of its default policies, where such landmarks are secret."""
     hidden = "2026-03-29T17:00"
     for landmark in (hidden, {"dates": [hidden], "zone": "UTC"}, [hidden, 5]):
         record = {**PARAMETERS, "protection": {"landmarks": [landmark]}, "dummies": {"start": "2026", "end": 5}}
@@ -100,7 +100,7 @@ def test_under_dummies_no_landmark_is_told() -> None:
 
 
 def test_a_calendar_is_read_by_its_name(tmp_path: Path) -> None:
-    """Whoever reads policies says where from."""
+    """The reader of a policy says where to read the file."""
     event = "BEGIN:VEVENT\r\nDTSTART:20260329T170000Z\r\nDTEND:20260329T180000Z\r\nEND:VEVENT\r\n"
     (tmp_path / "mine.ics").write_text(f"BEGIN:VCALENDAR\r\n{event}END:VCALENDAR\r\n")
     record = policy("a", protection={"level": "landmark", "landmarks": [{"ics": "mine.ics"}]})

@@ -1,4 +1,4 @@
-"""Renewals as people say them, against dates walked day by day and `zoneinfo`'s clocks."""
+"""Renewals as people write them, compared with dates walked day by day and with `zoneinfo` clocks."""
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
@@ -15,7 +15,7 @@ PARIS = {"zone": "Europe/Paris"}
 
 
 def ms(text: str) -> int:
-    """Return the milliseconds of a time with offset."""
+    """Return the milliseconds of a time with an offset."""
     return int(datetime.fromisoformat(text).timestamp() * 1000)
 
 
@@ -30,7 +30,7 @@ def test_every_month_at_local_midnight() -> None:
 
 
 def test_a_bound_at_the_time_itself_is_over() -> None:
-    """What begins at that moment has begun."""
+    """A period that begins at that moment has already begun."""
     now = ms("2026-02-01T00:00+01:00")
     assert renewals({"every": "month", **PARIS, "until": "2026-03-31"}, now) == (ms("2026-03-01T00:00+01:00"),)
     assert renewals({"every": "month", **PARIS, "until": "2026-02-28"}, now - 1) == (now,)
@@ -63,7 +63,7 @@ def test_a_bound_at_the_time_itself_is_over() -> None:
     ],
 )
 def test_bounds_follow_the_clocks_of_the_zone(form: dict[str, object], bounds: list[str]) -> None:
-    """A day that a month lacks is its last; each is counted from the first one."""
+    """If a month lacks the day, its last day is used; each bound is counted from the first one."""
     assert renewals({**PARIS, **form}) == tuple(map(ms, bounds))
 
 
@@ -74,7 +74,7 @@ ZONES = st.sampled_from(["Europe/Paris", "America/New_York", "Australia/Lord_How
     zone=ZONES, day=st.dates(date(2020, 1, 1), date(2024, 12, 31)), days=st.integers(1, 900), hour=st.integers(0, 23)
 )
 def test_periods_begin_where_the_calendar_says(zone: str, day: date, days: int, hour: int) -> None:
-    """The local midnights after a time that are Mondays, firsts or New Year's days, found by walking all days."""
+    """They begin at local midnights after a time, on Mondays, firsts or New Year's Days, found by walking days."""
     clocks = ZoneInfo(zone)
     after = datetime(day.year, day.month, day.day, hour, tzinfo=UTC)
     last = day + timedelta(days=days)
@@ -102,7 +102,7 @@ def test_periods_begin_where_the_calendar_says(zone: str, day: date, days: int, 
 
 
 def test_at_most_a_thousand() -> None:
-    """A thousand days are taken, one more is refused with what to change."""
+    """A thousand days are accepted; one more is refused with the remedy."""
     form = {"every": "day", "zone": "UTC", "first": "2026-01-01"}
     last = date(2026, 1, 1) + timedelta(days=MOST_RENEWALS - 1)
     assert len(renewals({**form, "until": last.isoformat()})) == MOST_RENEWALS
@@ -111,7 +111,7 @@ def test_at_most_a_thousand() -> None:
 
 
 def test_every_fault_is_told() -> None:
-    """Each with its member, what was found, and the remedy."""
+    """Each is reported with its member, what was found, and the remedy."""
     with pytest.raises(WrongTimesError) as raised:
         renewals({"every": "fortnight", "zone": "Paris", "first": "soon", "to": "2026"})
     assert [(wrong.member, wrong.found) for wrong in raised.value.wrongs] == [
@@ -126,7 +126,7 @@ def test_every_fault_is_told() -> None:
 
 
 def test_the_end_of_the_calendar_ends_them() -> None:
-    """No bound lies where a local time could leave the calendar, and nothing overflows."""
+    """No bound is so late that a local time could leave the calendar, and nothing overflows."""
     found = renewals({"every": "year", "zone": "UTC", "first": "9998-12-30", "until": "9999-12-28"})
     assert found == (ms("9998-12-30T00:00+00:00"),)
     assert len(renewals({"every": "year", "zone": "UTC", "first": "9990-06-01", "until": "9999-12-28"})) == 10

@@ -1,4 +1,4 @@
-"""Transitions say what the clocks of a zone show, as `zoneinfo` does, and policies get them from their zone."""
+"""Transitions give a zone's clock offsets, as `zoneinfo` does, and policies get them from their zone."""
 
 from bisect import bisect_right
 from datetime import UTC, datetime, timedelta
@@ -18,7 +18,7 @@ ZONES = ["Europe/Paris", "America/New_York", "Australia/Lord_Howe", "Asia/Kathma
 
 @pytest.mark.parametrize("zone", ZONES)
 def test_offsets_are_those_of_zoneinfo(zone: str) -> None:
-    """At random moments of the years, and a millisecond around each change, the offset is that of zoneinfo."""
+    """At random moments of the years, and within a millisecond of each change, the offset equals zoneinfo's."""
     clocks, first = ZoneInfo(zone), ms("2015-05-05T00:00Z")
     found = transitions(clocks, first)
     assert [moment for moment, _ in found] == sorted({moment for moment, _ in found})
@@ -33,7 +33,7 @@ def test_offsets_are_those_of_zoneinfo(zone: str) -> None:
 
 
 def test_twenty_years_of_paris() -> None:
-    """Two changes a year, the first entry at the day named."""
+    """There are two changes a year, and the first entry is at the given day."""
     found = transitions(ZoneInfo("Europe/Paris"), ms("2026-01-01T00:00+01:00"))
     assert len(found) == 1 + 2 * YEARS
     assert found[0] == (ms("2026-01-01T00:00+01:00"), 3_600_000)
@@ -41,13 +41,13 @@ def test_twenty_years_of_paris() -> None:
 
 
 def record(protection: Any = None, **value: Any) -> dict[str, Any]:
-    """Return a policy record of a statistic by hour."""
+    """Return a policy record for a statistic by hour."""
     number = {**PARAMETERS["value"], "statistic": "mean", "by": "hour", **value}
     return {"series": "a", **PARAMETERS, "protection": {"level": "event", **(protection or {})}, "value": number}
 
 
 def test_a_policy_gets_the_transitions_of_its_zone() -> None:
-    """From the moment that the tool knows, or from a day that is named; integers and UTC stay what they are."""
+    """They begin at the moment known to the tool, or on a given day; integers and UTC stay unchanged."""
     paris = {"zone": "Europe/Paris"}
     after = ms("2026-05-01T00:00Z")
     found, wrongs = in_integers(record(paris), no_file, after)
@@ -80,6 +80,6 @@ def test_a_policy_gets_the_transitions_of_its_zone() -> None:
     ],
 )
 def test_what_is_wrong_is_told_by_its_member(protection: Any, transitions_form: Any, members: list[str]) -> None:
-    """No clock decides where transitions begin; unknown zones, days and members are named."""
+    """No clock decides where transitions begin; errors name unknown zones, days and members."""
     value = {} if transitions_form is None else {"transitions": transitions_form}
     assert [wrong.member for wrong in in_integers(record(protection, **value), no_file)[1]] == members

@@ -22,7 +22,7 @@ from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 
 @given(st.integers(0, LAST_TIMESTAMP_MS))
 def test_a_moment_is_read_back(moment_ms: int) -> None:
-    """By Python's own reader of ISO 8601, to the millisecond."""
+    """Python's own ISO 8601 reader returns the same moment, to the millisecond."""
     elapsed = datetime.fromisoformat(moment_in_words(moment_ms)) - datetime.fromisoformat("1970-01-01T00:00Z")
     assert (elapsed.days * 86_400 + elapsed.seconds) * 1000 + elapsed.microseconds // 1000 == moment_ms
 
@@ -36,7 +36,7 @@ def test_a_duration_is_read_back(duration_ms: int) -> None:
 
 
 def test_they_are_short() -> None:
-    """No unit that says nothing; a zone's own clocks where one is named."""
+    """Units without information are omitted; if a zone is named, its clocks are used."""
     assert moment_in_words(1338534000000) == "2012-06-01T07:00Z"
     assert moment_in_words(1338534000001) == "2012-06-01T07:00:00.001Z"
     assert moment_in_words(1338534005000, ZoneInfo("Europe/Paris")) == "2012-06-01T09:00:05+02:00"
@@ -48,13 +48,13 @@ def test_they_are_short() -> None:
 
 @pytest.mark.parametrize("seconds", [60, 300, 900, 3600, 86_400, 604_800])
 def test_what_looks_like_seconds(seconds: int) -> None:
-    """Usual steps in seconds do, unless they are whole seconds as milliseconds too; in milliseconds they do not."""
+    """Common steps in seconds do, unless they are whole seconds as milliseconds too; in milliseconds none do."""
     assert bool(step_as_seconds(seconds)) == bool(seconds % 1000)
     assert not step_as_seconds(seconds * 1000)
 
 
 def test_what_is_said_of_seconds() -> None:
-    """What it is, and how to write what was perhaps meant."""
+    """It says what the number is, and how to write what may have been meant."""
     said = "3600 looks like seconds: in milliseconds it is 3 s 600 ms; for 1 h, use 3600000"
     assert step_as_seconds(3600) == said
     assert not any(map(step_as_seconds, (1, 5, 10, 40, 100, 250, 500, 1000, 30_000)))
@@ -105,7 +105,7 @@ WINTER_MS, SUMMER_MS, HOUR_MS = 1_773_964_800_000, 1_783_814_400_000, 3_600_000
 def test_steps_of_days_that_are_not_those_of_the_zone(
     start_ms: int, zone: tzinfo, days: int, offset_ms: int | None, said: str
 ) -> None:
-    """What is said names the offset with which they are, and that one is right at that moment."""
+    """The message names the offset that would make them so, which is right at that moment."""
     found = days_cut(days * DAY_MS, start_ms, zone, offset_ms)
     assert said in found
     assert ("offset" in found) == (offset_ms is not None)
@@ -117,13 +117,13 @@ def test_steps_of_days_that_are_not_those_of_the_zone(
 
 
 def test_other_steps_are_nobodys_days() -> None:
-    """Hours, and days that start at midnight there."""
+    """These are hours, and days that start at midnight there."""
     assert not days_cut(HOUR_MS, WINTER_MS, BERLIN, 0)
     assert not days_cut(DAY_MS, WINTER_MS, UTC, 0)
     assert not days_cut(DAY_MS, WINTER_MS - HOUR_MS, BERLIN, 23 * HOUR_MS)
 
 
 def test_days_that_start_at_midnight_in_one_season() -> None:
-    """No offset follows the clocks, so neither season's is warned of in the other."""
+    """No offset follows the clocks, so a warning about one season's days is not given in the other."""
     assert not days_cut(DAY_MS, SUMMER_MS - HOUR_MS, BERLIN, 23 * HOUR_MS)
     assert not days_cut(DAY_MS, WINTER_MS - 2 * HOUR_MS, BERLIN, 22 * HOUR_MS)

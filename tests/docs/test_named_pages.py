@@ -29,14 +29,14 @@ def named() -> tuple[tuple[str, str], ...]:
 
 @pytest.mark.parametrize(("page", "anchor"), named())
 def test_every_named_page_has_its_heading(page: str, anchor: str) -> None:
-    """Spelt as renderers of Markdown spell it."""
+    """Each anchor is spelled as Markdown renderers spell it."""
     headings = re.findall(r"^#+ (.+)$", (ROOT / "docs" / page).read_text(), re.MULTILINE)
     anchors = {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
     assert not anchor or anchor in anchors
 
 
 def test_pages_are_found() -> None:
-    """Alerts and remedies name pages; no sentence of the program names one in another way."""
+    """Alerts and remedies name pages, and the program's texts name pages in no other way."""
     assert {"operating.md", "how-to/more-partitions.md", "alerts/LandmarkPartitionsMissing.md"} <= {*dict(named())}
     for file in (ROOT / "stream_app").rglob("*.py"):
         tree = ast.parse(file.read_text())
@@ -46,5 +46,5 @@ def test_pages_are_found() -> None:
 
 
 def test_a_named_page_is_told_with_its_folder() -> None:
-    """The command that prints the folder is named beside the page."""
+    """The message names both the page and the command that prints its folder."""
     assert page_at("operating.md") == "docs/operating.md (`landmark-stream files docs` prints the path of docs/)"

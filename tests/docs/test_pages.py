@@ -1,4 +1,4 @@
-"""Every page is followed: what it says to type works, and prints what it says."""
+"""Every page is followed: its commands work and print what the page shows."""
 
 import re
 from pathlib import Path
@@ -25,18 +25,18 @@ SHOWN_ELSEWHERE = {
     "docs/how-to/keys.md",  # tests/kafka/test_key_life.py, tests/cli/operating/test_keys.py
     "docs/how-to/scale-out.md",  # tests/faults/load/test_scale.py, tests/kafka/client/test_silent_brokers.py
 }
-"""Pages with a real broker for `make long`, each with the tests that show in `make test` what it does."""
+"""Pages that need a real broker and run in `make long`, with the tests that cover each in `make test`."""
 
 
 def _marks(page: Path) -> list[pytest.MarkDecorator]:
-    """Return what a page needs, which no test can find in its own code."""
+    """Return the marks that a page needs, which cannot be derived from the code of its test."""
     marks = [pytest.mark.broker] if wants_broker(blocks_of(page.read_text())) else [pytest.mark.slow]
     return [*marks, pytest.mark.long] if _name(page) in SHOWN_ELSEWHERE else marks
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, id=_name(page), marks=_marks(page)) for page in WITH_COMMANDS])
 def test_page_does_what_it_says(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """Commands end well in the order of the page, and output is as it stands there."""
+    """The commands succeed in the order of the page, and their output is as shown there."""
     blocks = blocks_of(page.read_text())
     if not any(block.runs for block in blocks):
         return  # all its blocks give reasons, which the next test counts
@@ -49,7 +49,7 @@ def test_page_does_what_it_says(page: Path, tmp_path: Path, request: pytest.Fixt
 
 
 def test_few_blocks_are_skipped() -> None:
-    """What no test runs is listed (``pytest -s``), has a reason, and is the small part."""
+    """Blocks that no test runs are few and listed (``pytest -s``), each with a reason."""
     blocks = {
         page: [block for block in blocks_of(page.read_text()) if block.language == "sh"] for page in WITH_COMMANDS
     }
@@ -62,7 +62,7 @@ def test_few_blocks_are_skipped() -> None:
 
 
 def test_pages_are_found() -> None:
-    """The tests above look at something, folders included."""
+    """The tests above cover existing pages, including those in subfolders."""
     assert ROOT / "docs" / "policies.md" in PAGES
     assert {_name(page) for page in WITH_COMMANDS} >= SHOWN_ELSEWHERE
     assert len(WITH_COMMANDS) > 5

@@ -1,4 +1,4 @@
-"""The pages of reference say what the code says."""
+"""The reference pages agree with the code."""
 
 import re
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from tests.schemas.catalogue import schema, schemas
 
 @pytest.mark.parametrize(("name", "page"), PAGES.items(), ids=list(PAGES))
 def test_page_is_what_the_code_says(name: str, page: Callable[[], str]) -> None:
-    """A committed page is the one that the code makes; if it is not, `make reference` writes it."""
+    """A committed page is the same as the one generated from the code; `make reference` updates it."""
     assert (FOLDER / name).read_text() == page(), "the code moved on: run `make reference`"
 
 
@@ -31,18 +31,18 @@ def test_no_other_pages() -> None:
     ids=["rejects", "stops", "findings"],
 )
 def test_every_word_is_explained(words: object, explained: dict[str, object]) -> None:
-    """No reason and no code lacks its meaning."""
+    """Every reason and every code has an explanation."""
     assert list(explained) == list(get_args(words))
 
 
 def test_the_schema_explains_reasons_alike() -> None:
-    """What the reject's schema says of its reasons is what the code says."""
+    """The schema of rejected records explains the reasons as the code does."""
     said = ". ".join(f"{name}: {known.meaning}" for name, known in reason.REASONS.items())
     assert schema("reject")["$defs"]["reason"]["description"] == f"{said}."
 
 
 def test_records_name_every_member() -> None:
-    """Every member of every object of every schema stands in the page, in a row of its own."""
+    """The page has a row for every member of every object of every schema."""
     rows = re.findall(r"^\| `(\w+)` \|", (FOLDER / "records.md").read_text(), re.MULTILINE)
     members = {
         name
@@ -55,7 +55,7 @@ def test_records_name_every_member() -> None:
 
 
 def test_alerts_are_found_through_recording_rules() -> None:
-    """An alert on a recorded figure looks at the metrics that it is recorded from; names that begin alike do not."""
+    """An alert on a recorded figure uses the metrics behind that figure, not others whose names begin alike."""
     rules = [
         {"record": "share", "expr": "rate(landmark_a_total[5m])"},
         {"alert": "Direct", "expr": "landmark_a_bucket > 1"},

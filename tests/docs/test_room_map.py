@@ -1,4 +1,4 @@
-"""The architecture page names no file that is gone."""
+"""The architecture page names no file that no longer exists."""
 
 import re
 
@@ -9,7 +9,7 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text()
 
 
 def test_nothing_that_the_page_names_is_gone() -> None:
-    """Each file that stands in the text with its folder is there, and so is each folder."""
+    """Each folder that the text names exists, and so does each file named with its folder."""
     files = set(re.findall(r"(?<![\w/])(?:[a-z_]+/)+[a-z_]+\.py", PAGE))
     assert len(files) > 10
     assert [file for file in files if not any(PACKAGE.glob(f"**/{file}")) and not (ROOT / file).exists()] == []

@@ -1,4 +1,4 @@
-"""What the guarantee says is not protected, shown: a page that promised more would be wrong."""
+"""Demonstrates what the guarantee says is not protected: a page that promised more would be wrong."""
 
 import json
 from hashlib import blake2b
@@ -32,11 +32,11 @@ HIDING = (
     "docs/reference/records.md",
     "SECURITY.md",
 )
-"""Pages that promise, or of which a reader asks, that presence is hidden."""
+"""Pages that promise that presence is hidden, or from which a reader might expect it."""
 
 
 def test_a_ledger_alone_tells_a_release_of_few_possible_values() -> None:
-    """The hash is unsalted: of four categories, the one whose release has it is what was measured."""
+    """The hash is unsalted: of four categories, the measured one is the one whose release has that hash."""
     run = Run()
     run.feed_all([policy("p", value=CATEGORY), observation("p", 1000, "ill")])
     entry = json.loads(run.ledger[-1])
@@ -60,7 +60,7 @@ def test_a_ledger_alone_tells_a_release_of_few_possible_values() -> None:
     ],
 )
 def test_releases_alone_show_where_landmarks_are(scheme: dict[str, Any], landmarks: int, *, shown: bool) -> None:
-    """By what was spent on them, which a release has; who keeps the ledger back hides nothing by that."""
+    """A release states what was spent on it, so withholding the ledger does not hide the landmarks."""
     end = 3000 + landmarks * 1000
     protection = {"level": "landmark", "step": 1000, "landmarks": [[3000, end]]}
     events = [observation("p", 1000 * nth, 1.0) for nth in range(9)]
@@ -72,7 +72,7 @@ def test_releases_alone_show_where_landmarks_are(scheme: dict[str, Any], landmar
 
 
 def test_a_series_gone_whole_is_not_seen_in_a_ledger_alone() -> None:
-    """No chain has a gap then; the report of a ledger without heads says that it could not tell."""
+    """No chain has a gap then; the report of a ledger without heads says that it could not detect this."""
     report = audit([line for line in person() if b'"p/place"' not in line])
     assert report.holds
     assert any(
@@ -82,7 +82,7 @@ def test_a_series_gone_whole_is_not_seen_in_a_ledger_alone() -> None:
 
 
 def test_a_lifetime_bounds_no_sum_over_events() -> None:
-    """At level event each of ten events spends the whole epsilon, which is the lifetime as well."""
+    """At level event each of ten events spends the whole epsilon, which is also the lifetime."""
     events = [observation("p", 1000 * nth, 1.0) for nth in range(1, 11)]
     run = Run().feed_all([policy("p", protection={"level": "event", "step": 1000}), *events])
     spent = [json.loads(entry).get("epsilon_nano", 0) for entry in run.ledger]
@@ -90,7 +90,7 @@ def test_a_lifetime_bounds_no_sum_over_events() -> None:
 
 
 def test_memory_shows_when_a_member_contributed() -> None:
-    """Memory holds more than noisy counters: digests tell whether a member contributed before a look."""
+    """Memory holds more than noisy counters: its digests reveal whether a member contributed before a look."""
     collect = {"neighbours": "replace", "open_steps": 1, "intrusion_nano": 500_000_000}
     counts = {"kind": "counts", "keys": ["walk", "ride"]}
     protection = {"level": "event", "step": 1000}
@@ -127,7 +127,7 @@ def test_memory_shows_when_a_member_contributed() -> None:
 def test_headers_show_what_the_bytes_of_outputs_hide(
     rules: dict[str, Any], opens: dict[str, Any], reads: dict[str, Any]
 ) -> None:
-    """The `input` header tells whether there was a record between two watermarks; each place that hides it says so."""
+    """The `input` header shows whether a record came between two watermarks; each place that hides it says so."""
 
     def decided(*records: dict[str, Any]) -> list[tuple[int, bytes]]:
         rows: dict[str, SeriesRow] = {}

@@ -18,7 +18,7 @@ PHRASES.pop("do not write")
 
 
 def found_in(text: str) -> list[str]:
-    """Return the phrases that a text has, each with its replacement."""
+    """Return the phrases found in a text, each with its replacement."""
     return [
         f"{phrase} -> {better}"
         for phrase, better in PHRASES.items()
@@ -29,7 +29,7 @@ def found_in(text: str) -> list[str]:
 
 
 def texts(file: Path) -> Iterator[str]:
-    """Yield the texts of a module: help, messages, what metrics and alerts say, docstrings and comments."""
+    """Yield the texts of a module: help, messages, texts of metrics and alerts, docstrings and comments."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
@@ -44,12 +44,12 @@ PAGES = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "sc
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_pages_have_none(page: Path) -> None:
-    """Commands and their output are excluded; messages are checked where the code has them."""
+    """Pages contain no such phrase, apart from commands and output; messages are checked in the code."""
     assert found_in(FENCED.sub("", page.read_text())) == []
 
 
 def test_code_has_none() -> None:
-    """Messages, docstrings and comments have none either."""
+    """Messages, docstrings and comments contain no such phrase either."""
     found = {
         f"{file.relative_to(ROOT)}: {text}": phrases
         for package in ("stream_app", "landmark_stream", "experiments", "benchmarks")
@@ -61,7 +61,7 @@ def test_code_has_none() -> None:
 
 
 def test_phrases_are_found() -> None:
-    """Over the end of a line and at the start of a sentence; within a longer word they are none."""
+    """Phrases are found across a line break and at the start of a sentence, but not within a longer word."""
     assert found_in("It hangs\non the key.") == ["hangs on -> depends on"]
     assert found_in("But for that") == ["but for -> except for"]
     assert found_in("It changes only") == []

@@ -1,4 +1,4 @@
-"""Output as a page shows it against output as it was: ``…`` stands for any text, alone for any lines."""
+"""Compares output with what a page shows: ``…`` stands for any text, or on its own for any lines."""
 
 import re
 
@@ -6,12 +6,12 @@ ELLIPSIS = "…"
 
 
 def literal(shown: str) -> bool:
-    """Whether a line says anything besides ``…``, blanks and the strokes of a frame."""
+    """Return whether a line contains anything besides ``…``, blanks and frame characters."""
     return re.search(r"[^\W_]", shown.replace(ELLIPSIS, "")) is not None
 
 
 def agrees(shown: str, printed: str) -> bool:
-    """Whether output is as a page shows it; blanks at the ends of lines and of the whole do not count."""
+    """Return whether output is as a page shows it, ignoring blanks at line ends and at the end of the text."""
     pattern = "".join(_of_line(row.rstrip()) for row in shown.rstrip().splitlines())
     return re.fullmatch(pattern, "".join(f"{row.rstrip()}\n" for row in printed.rstrip().splitlines())) is not None
 

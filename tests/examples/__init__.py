@@ -1,1 +1,1 @@
-"""The examples for producers and consumers, run against a real broker and what a real worker published."""
+"""The examples for producers and consumers, run against a real broker and the releases of a real worker."""

@@ -17,11 +17,11 @@ from tests.patience import ANSWER_SECONDS, awaited
 VERSION = "3.0.9"  # the last one for Java 17
 SHA256 = "2b28181501a20cbf6efcd77f9b7153908fc01f3d3a7c32024c0bd9e1b04c8a43"
 GET = "org.apache.maven.plugins:maven-dependency-plugin:2.8:get"
-"""Version 2.8 takes an archive alone; later ones want its parent's description, which was never published."""
+"""Version 2.8 fetches an archive alone; later ones need its parent POM, which was never published."""
 
 
 def fetched() -> Path:
-    """Return the folder of the program; fetch its 109 MB first where it is not there."""
+    """Return the folder of the program; fetch its 109 MB first if it is missing."""
     target = default_cache().with_name(f"apicurio-registry-{VERSION}")
     if not target.is_dir():
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -40,7 +40,7 @@ def fetched() -> Path:
 
 @contextmanager
 def registry(folder: Path) -> Iterator[str]:
-    """Run a registry that keeps all in memory, on a free loopback port; yield the address of its API."""
+    """Run a registry that keeps everything in memory, on a free loopback port; yield the address of its API."""
     (port,) = free_ports(1)
     home = fetched()
     settings = {"quarkus.http.host": "127.0.0.1", "quarkus.http.port": port, "apicurio.storage.kind": "sql"}

@@ -1,4 +1,4 @@
-"""What the tests of the examples share: an installation, made once."""
+"""What the tests of the examples share: an installation that is created once."""
 
 import pytest
 
@@ -25,7 +25,7 @@ from tests.programs import program
 
 @pytest.fixture(scope="session")
 def published(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Published:
-    """Let every producer send, a worker decide and die within a transaction, and the next one go on."""
+    """Let every producer send, a worker process records and die in a transaction, and the next one continue."""
     for needed in ("kcat", "jq", "javac"):
         program(needed)
     folder = tmp_path_factory.mktemp("examples")
@@ -46,7 +46,7 @@ def published(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory, wor
 
 
 def send(installation: Installation, commands: dict[str, list[str]], hours: range) -> int:
-    """Have every producer send its observations of some hours; return how many."""
+    """Have every producer send its observations of some hours; return the number of observations."""
     sent = {name: list(observations(name, hours)) for name in commands}
     for name, command in commands.items():
         produced(command, installation, sent[name])

@@ -1,4 +1,4 @@
-"""One installation that the examples fed and a worker decided, with what consumers must not see in its topic."""
+"""An installation fed by the examples and processed by a worker, with records that consumers must not see."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ from tests.run import UNIFORM, VECTOR
 EXAMPLES = ROOT / "examples"
 PARTITIONS = 3
 QUICK_START = "-XX:TieredStopAtLevel=1"
-"""For Java programs of a second: they end before its best compiler pays."""
+"""For Java programs that run for a second: they end before the best compiler pays off."""
 HOURS = 6
 STRAYS = 12
 LANDMARK = {"level": "landmark", "landmarks": [START_MS + 3 * HOUR_MS], "step": HOUR_MS}
@@ -37,7 +37,7 @@ KINDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "lamp": (UNIFORM, {"kind": "category", "categories": [True, False]}),
     "wrist": (UNIFORM, VECTOR),
 }
-"""Scheme and value of the policies, by how ids of series begin."""
+"""The scheme and value of each policy, by the prefix of its series ids."""
 POLICIES: tuple[dict[str, Any], ...] = tuple(
     {"series": f"{kind}-*", "epsilon": 1.0, "protection": LANDMARK, "scheme": scheme, "value": value}
     for kind, (scheme, value) in KINDS.items()
@@ -54,7 +54,7 @@ VALUES: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Published:
-    """What came of it: ``releases`` are the lines of ``read releases``, ``aborted`` what was never committed."""
+    """The results: ``releases`` are the lines of ``read releases``, ``aborted`` those never committed."""
 
     installation: Installation
     releases: tuple[bytes, ...]
@@ -62,12 +62,12 @@ class Published:
 
     @property
     def place(self) -> tuple[str, str]:
-        """Return the arguments of every consumer: where, and which topic."""
+        """Return the arguments of every consumer: the address and the topic."""
         return self.installation.broker.bootstrap_servers, self.installation.names.releases
 
 
 def observations(name: str, hours: Iterable[int]) -> Iterator[dict[str, Any]]:
-    """Yield what one producer sends: a series of each kind, whose ids are not all ASCII."""
+    """Yield the observations of one producer: a series of each kind, with ids that are not all ASCII."""
     for hour in hours:
         for kind, value in VALUES.items():
             yield {"series": f"{kind}-{name} é", "timestamp": START_MS + hour * HOUR_MS, "value": value}
@@ -81,21 +81,21 @@ def classpath() -> str:
 
 
 def compiled(folder: Path) -> Path:
-    """Compile the Java examples, with every warning an error; return the folder of the classes."""
+    """Compile the Java examples, treating every warning as an error; return the folder of the classes."""
     sources = sorted(map(str, (EXAMPLES / "java").glob("*.java")))
     subprocess.run(["javac", "-Xlint:all", "-Werror", "-cp", classpath(), "-d", str(folder), *sources], check=True)
     return folder
 
 
 def produced(command: list[str], installation: Installation, sent: Iterable[dict[str, Any]], *separator: str) -> None:
-    """Have a producer of the examples send observations."""
+    """Have an example producer send observations."""
     lines = "".join(f"{json.dumps(each)}\n" for each in sent)
     place = [installation.broker.bootstrap_servers, installation.names.events]
     subprocess.run([*command, *place, *separator], input=lines, text=True, check=True)
 
 
 def strays(installation: Installation, folder: Path) -> int:
-    """Send what a producer sends that heeds none of the advice; return how many records."""
+    """Send the records of a producer that ignores all advice; return their number."""
     script = (EXAMPLES / "kcat" / "produce.sh").read_text()
     careless = script.replace("-X partitioner=murmur2_random", "")
     assert careless != script
@@ -118,7 +118,7 @@ def strays(installation: Installation, folder: Path) -> int:
 
 
 def producers(classes: Path) -> dict[str, list[str]]:
-    """Return the commands of the producers, by a name for their series."""
+    """Return the commands of the producers, each by a name for its series."""
     return {
         "python": [sys.executable, str(EXAMPLES / "python" / "produce.py")],
         "kcat": ["bash", str(EXAMPLES / "kcat" / "produce.sh")],
@@ -133,10 +133,10 @@ def read(installation: Installation) -> tuple[bytes, ...]:
 
 
 def aborted(installation: Installation, releases: Iterable[bytes]) -> tuple[bytes, ...]:
-    """Write releases as a worker does that dies before its commit, while none runs; return them."""
+    """Write releases like a worker that dies before its commit, while no worker runs; return them."""
 
     async def write() -> None:
-        """Write each in a transaction of the owner of its partition."""
+        """Write each in a transaction of the worker that owns its partition."""
         partition_of = router(installation.partitions)
         for release in found:
             key = json.loads(release)["series"].encode()
@@ -154,7 +154,7 @@ def aborted(installation: Installation, releases: Iterable[bytes]) -> tuple[byte
 
 
 def committed(installation: Installation, releases: Iterable[bytes]) -> None:
-    """Write releases in a transaction of somebody else."""
+    """Write releases in a transaction of another producer."""
 
     async def write() -> None:
         """Write them."""
@@ -173,7 +173,7 @@ def committed(installation: Installation, releases: Iterable[bytes]) -> None:
 
 
 def of_the_same_steps(installation: Installation) -> Iterator[bytes]:
-    """Yield another release of a step of each partition: what lies there when a worker dies before its commit."""
+    """Yield a second release of one step per partition, as left by a worker that died before its commit."""
     last = {record.partition: json.loads(record.value) for record in installation.read(installation.names.releases)}
     assert len(last) == PARTITIONS
     for release in last.values():
@@ -184,7 +184,7 @@ def of_the_same_steps(installation: Installation) -> Iterator[bytes]:
 
 
 def of_a_later_version() -> Iterator[bytes]:
-    """Yield releases that hold what today's have not: a member, a decision, a kind of value."""
+    """Yield releases with what today's do not have: a new member, a new decision, a new kind of value."""
     place = {"series": "home-python é", "policy": 1}
     forms: tuple[dict[str, Any], ...] = (
         {"decision": "withheld", "reason": "closed for repair"},

@@ -1,4 +1,4 @@
-"""The figures of the examples lie where the truth is, as far as their own standard errors say."""
+"""The figures of the examples agree with the truth, within their own standard errors."""
 
 import itertools
 import json
@@ -21,7 +21,7 @@ TRUTH = tuple(itertools.islice(itertools.cycle(("walk", "ride", "walk", "walk"))
 
 
 def released(folder: Path, values: Iterable[Any], kind: Mapping[str, Any], scheme: str) -> list[Release]:
-    """Decide events as a worker does, at event level, and return the releases."""
+    """Process events as a worker does, at event level, and return the releases."""
     policy = {
         "series": "a",
         "epsilon": 1.0,
@@ -38,7 +38,7 @@ def released(folder: Path, values: Iterable[Any], kind: Mapping[str, Any], schem
 
 
 def near(figure: analysis.Figure, truth: float) -> bool:
-    """Whether the truth is within six standard errors, and these say something: chance fails once in 10^8 runs."""
+    """Return whether the truth is within six informative standard errors: chance fails once in 10^8 runs."""
     return abs(figure.estimate - truth) < 6 * figure.standard_error < 3
 
 
@@ -50,7 +50,7 @@ def test_mean(tmp_path: Path) -> None:
 
 
 def test_mean_of_a_part(tmp_path: Path) -> None:
-    """Each part of vectors has its own mean and its own error: that of noise of half the spend."""
+    """Each part of vectors has its own mean and its own error, which is that of noise at half the spend."""
     parts = {
         "pulse": {"lower": 46, "upper": 54, "resolution": 1},
         "oxygen": {"lower": 0.7, "upper": 1, "resolution": 0.01},
@@ -66,7 +66,7 @@ def test_mean_of_a_part(tmp_path: Path) -> None:
 
 
 def test_estimates_are_biased(tmp_path: Path) -> None:
-    """At the end of a range the mean of the estimates is far from the truth; that of the measurements is not."""
+    """At the end of a range the mean of the estimates is far from the truth; that of measurements is not."""
     kind = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
     releases = released(tmp_path, itertools.repeat(0, STEPS), kind, "uniform")
     figure = analysis.mean(releases)
@@ -76,7 +76,7 @@ def test_estimates_are_biased(tmp_path: Path) -> None:
 
 
 def test_repeats_are_no_measurements(tmp_path: Path) -> None:
-    """Under Adaptive most steps repeat an earlier one: they are left out, and the error is that of the rest."""
+    """Most steps under Adaptive repeat an earlier one: they are excluded, and the error is that of the rest."""
     kind = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
     releases = released(tmp_path, itertools.repeat(4, STEPS), kind, "adaptive")
     perturbed = [found for found in releases if isinstance(found, Perturbed)]
@@ -96,7 +96,7 @@ def test_total(tmp_path: Path) -> None:
 
 
 def test_share(tmp_path: Path) -> None:
-    """Shares of categories, of one that never occurs too; raw answers are far off."""
+    """Shares are right for each category, even one that never occurs; raw answers have a large error."""
     releases = released(tmp_path, TRUTH, {"kind": "category", "categories": list(CATEGORIES)}, "uniform")
     for category in CATEGORIES:
         assert near(analysis.share(releases, category, len(CATEGORIES)), TRUTH.count(category) / STEPS)
@@ -105,7 +105,7 @@ def test_share(tmp_path: Path) -> None:
 
 
 def test_noise_of_locations(tmp_path: Path) -> None:
-    """Variance and median distance that the page on reading releases tells, on both axes of the plane."""
+    """Variance and median distance are as the page on reading releases says, on both axes of the plane."""
     bounds = {"south": 48.0, "west": 2.0, "north": 49.0, "east": 3.0}
     kind = {"kind": "location", "radius": 200, "resolution": 50, "bounds": bounds}
     releases = released(tmp_path, itertools.repeat({"latitude": 48.5, "longitude": 2.5}, STEPS), kind, "uniform")
@@ -125,7 +125,7 @@ def test_noise_of_locations(tmp_path: Path) -> None:
 
 
 def test_nothing_to_say() -> None:
-    """Without a measurement there is no figure."""
+    """There is no figure without a measurement."""
     with pytest.raises(ValueError, match="no perturbed"):
         analysis.mean([])
     with pytest.raises(ValueError, match="no perturbed"):

@@ -1,4 +1,4 @@
-"""Each consumer of the examples prints what ``read releases`` does: all that was committed, and nothing else."""
+"""Each example consumer prints what ``read releases`` does: everything committed, and nothing else."""
 
 import json
 import re
@@ -24,7 +24,7 @@ def time_of(milliseconds: int) -> datetime:
 
 
 def first_lines(command: list[str], count: int, folder: Path) -> list[str]:
-    """Return the first lines of a program that goes on for ever; end it as a user does."""
+    """Return the first lines of a program that runs forever; end it as a user does."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
         guard = threading.Timer(SECONDS, process.kill)
         guard.start()
@@ -59,7 +59,7 @@ def python_line(record: bytes) -> str:
 
 
 def of_parts(value: Any) -> bool:
-    """Return whether a value has numbers by name that are no counts."""
+    """Return whether a value consists of named numbers that are not counts."""
     return isinstance(value, dict) and any(isinstance(number, float) for number in value.values())
 
 
@@ -102,19 +102,19 @@ def java_line(record: bytes) -> str:
 
 
 def same_numbers(line: str) -> str:
-    """Spell the numbers of a Java line as Python does: Java 17 writes some doubles with other digits, all exact."""
+    """Spell a Java line's numbers as Python does: Java 17 writes some doubles with other, equally exact digits."""
     return re.sub(r"(?<==)-?\d[\d.]*(?:E-?\d+)?(?=[,\]}])", lambda found: repr(float(found[0])), line)
 
 
 def python(published: Published, isolation: str, count: int, folder: Path) -> list[str]:
-    """Run the Python consumer, which follows, in a group of its own."""
+    """Run the Python consumer in a group of its own; it follows the topic."""
     for file in (EXAMPLES / "python").glob("*.py"):
         (folder / file.name).write_text(file.read_text().replace(COMMITTED, isolation))
     return first_lines([sys.executable, "consume.py", *published.place, f"python-{isolation}"], count, folder)
 
 
 def java(published: Published, isolation: str, count: int, folder: Path) -> list[str]:
-    """Run the Java consumer, which follows, in a group of its own, from its source as its comment says."""
+    """Run the Java consumer from source, as its comment says, in a group of its own; it follows the topic."""
     source = EXAMPLES / "java" / "ConsumeReleases.java"
     (folder / source.name).write_text(source.read_text().replace(COMMITTED, isolation))
     command = ["java", QUICK_START, "-cp", classpath(), source.name, *published.place, f"java-{isolation}"]
@@ -122,7 +122,7 @@ def java(published: Published, isolation: str, count: int, folder: Path) -> list
 
 
 def kcat(published: Published, isolation: str, count: int, folder: Path) -> list[str]:
-    """Run the kcat consumer, which ends at the end of the topic."""
+    """Run the kcat consumer, which stops at the end of the topic."""
     script = EXAMPLES / "kcat" / "consume.sh"
     (folder / script.name).write_text(script.read_text().replace(COMMITTED, isolation))
     done = subprocess.run(["bash", script.name, *published.place], cwd=folder, capture_output=True, check=True)
@@ -136,11 +136,11 @@ CONSUMERS: dict[str, tuple[Callable[[Published, str, int, Path], list[str]], Cal
     "java": (java, lambda record: same_numbers(java_line(record))),
     "kcat": (kcat, bytes.decode),
 }
-"""How to run a consumer, and the line that it prints for a release."""
+"""The command of each consumer, and the line that it prints for a release."""
 
 
 def by_series(lines: list[str]) -> dict[str, list[str]]:
-    """Return lines by the series that they name, in their order."""
+    """Return the lines grouped by the series that they name, in their order."""
     found: dict[str, list[str]] = {}
     for line in lines:
         name = re.search(r"(?:home|hush|cell|bus|phone|lamp|wrist)-(?:\w+)(?: é)?", line)
@@ -150,7 +150,7 @@ def by_series(lines: list[str]) -> dict[str, list[str]]:
 
 
 def test_there_is_something_to_see(published: Published) -> None:
-    """The topic holds every decision, every kind of value, and something that nobody may see."""
+    """The topic holds every decision, every kind of value, and records that nobody may see."""
     releases = [json.loads(line) for line in published.releases]
     assert {release["decision"] for release in releases} == {"perturbed", "approximated", "withheld", "postponed"}
     assert {release["series"].partition("-")[0] for release in releases} == {*VALUES, "hush"}
@@ -161,7 +161,7 @@ def test_there_is_something_to_see(published: Published) -> None:
 
 @pytest.mark.parametrize("name", CONSUMERS)
 def test_a_consumer_sees_what_was_committed(published: Published, name: str, tmp_path: Path) -> None:
-    """All of it, each once, the releases of a series in their order."""
+    """A consumer sees each record once, with each series' releases in order."""
     consumer, line_of = CONSUMERS[name]
     seen = consumer(published, COMMITTED, len(published.releases), tmp_path)
     assert by_series(seen) == by_series([line_of(release) for release in published.releases])
@@ -169,7 +169,7 @@ def test_a_consumer_sees_what_was_committed(published: Published, name: str, tmp
 
 @pytest.mark.parametrize("name", CONSUMERS)
 def test_the_isolation_level_is_what_hides_the_rest(published: Published, name: str, tmp_path: Path) -> None:
-    """With the other one, the same consumer shows the aborted releases too."""
+    """At the other isolation level, the same consumer shows the aborted releases too."""
     consumer, line_of = CONSUMERS[name]
     releases = [*published.releases, *published.aborted]
     seen = consumer(published, UNCOMMITTED, len(releases), tmp_path)

@@ -1,4 +1,4 @@
-"""The frames of releases: what each column holds, in pandas and in polars."""
+"""Data frames of releases: the content of each column, in pandas and in polars."""
 
 import asyncio
 import json
@@ -26,19 +26,19 @@ NOON = {"series": "home-7", "timestamp": START_MS + 1, "policy": 2}
 
 
 def parsed(**members: object) -> release.Release:
-    """Return what the example makes of a release with these members."""
+    """Return the example's parsed form of a release with these members."""
     return release.parse(json.dumps(NOON | members).encode())
 
 
 @pytest.fixture(scope="module")
 def releases(published: Published) -> list[release.Release]:
-    """Return the releases that the frames are made of."""
+    """Return the releases from which the frames are built."""
     return asyncio.run(rows.read(*published.place))
 
 
 @pytest.mark.parametrize("file", SCHEMA_EXAMPLES, ids=lambda file: file.stem)
 def test_every_release_of_the_schema_is_known(file: Path) -> None:
-    """The example knows all that the schema has today."""
+    """The example can parse everything in today's schema."""
     document = json.loads(file.read_bytes())
     found = release.parse(file.read_bytes())
     assert type(found).__name__.lower() == document["decision"]
@@ -46,7 +46,7 @@ def test_every_release_of_the_schema_is_known(file: Path) -> None:
 
 
 def test_unknown_members_change_nothing() -> None:
-    """A member more is ignored, at every level."""
+    """An additional member is ignored, at every level."""
     assert parsed(decision="withheld", reason="x") == parsed(decision="withheld")
     place = {"latitude": 1.5, "longitude": 2.5}
     plain, more = (
@@ -60,14 +60,14 @@ def test_unknown_members_change_nothing() -> None:
     "members", [{"decision": "postponed"}, {"decision": "approximated", "value": [1], "source": 0}]
 )
 def test_what_is_unknown_has_no_value(members: dict[str, object]) -> None:
-    """Another decision, another kind of value: a row that says so and holds nothing to reckon with."""
+    """A row with an unknown decision or kind of value says so and holds nothing to compute with."""
     time = datetime(2012, 6, 1, 7, 0, 0, 1_000, tzinfo=UTC)
     assert rows.row(parsed(**members)) == {"series": "home-7", "timestamp": time, "decision": members["decision"]}
 
 
 @pytest.mark.parametrize("frame_of", [pandas_frame.frame_of, polars_frame.frame_of])
 def test_sums_means_and_choices_of_contributors(frame_of: Callable[..., Any]) -> None:
-    """What was made of contributors' items, in the columns of its kind."""
+    """Results computed from contributors' items are in the columns of their kind."""
     number: dict[str, Any] = {"kind": "number", "lower": 0, "upper": 6, "resolution": 0.5}
     ways = {
         "total": (number, {"statistic": "sum", "neighbours": "replace"}),
@@ -113,7 +113,7 @@ def in_rows(frame: Any) -> list[dict[str, Any]]:
 def test_each_release_is_a_row(
     published: Published, releases: list[release.Release], frame_of: Callable[..., Any], type_of_time: object
 ) -> None:
-    """With its value in the columns of its kind, and nothing in the others."""
+    """Each release's value is in the columns of its kind, and all other columns are empty."""
     frame = frame_of(releases)
     assert frame["timestamp"].dtype == type_of_time
     found = in_rows(frame)
@@ -128,7 +128,7 @@ def test_each_release_is_a_row(
 
 
 def expected(read: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns of a release that was read, but for its times."""
+    """Return the expected columns of a release that was read, except for its times."""
     wanted = {name: value for name, value in read.items() if name in {"series", "decision", "policy", "scale"}}
     if "epsilon_nano" in read:
         wanted["epsilon"] = read["epsilon_nano"] / 1e9
@@ -153,7 +153,7 @@ def expected(read: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("frame_of", [pandas_frame.frame_of, polars_frame.frame_of])
 def test_uncommitted_releases_make_no_frame(published: Published, frame_of: object) -> None:
-    """A step with two releases is refused: they were read without their isolation level."""
+    """A step with two releases is refused, because it shows that they were read without isolation."""
     assert callable(frame_of)
     releases = [release.parse(line) for line in (*published.releases, *published.aborted)]
     with pytest.raises(ValueError, match="two releases"):

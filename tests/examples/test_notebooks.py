@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom, twice over one folder, and their committed outputs are what a run gives."""
+"""The notebooks run from top to bottom, twice in one folder, and reproduce their committed outputs."""
 
 import re
 from collections.abc import Generator
@@ -16,9 +16,9 @@ NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
 
 
 def runs(path: Path, folder: Path) -> Generator[Any, None, None]:
-    """Run a notebook in a folder as often as is asked, in one kernel; yield it without its committed outputs.
+    """Run a notebook in a folder as often as requested, in one kernel; yield it without its committed outputs.
 
-    Raises where a cell does.
+    Raises if a cell does.
     """
     notebook = READ(path, as_version=4)
     where = {"metadata": {"path": str(folder)}}
@@ -33,7 +33,7 @@ def runs(path: Path, folder: Path) -> Generator[Any, None, None]:
 
 
 def kinds(notebook: Any) -> list[list[set[str]]]:
-    """Return, for each cell, what its outputs are: tables, pictures, text."""
+    """Return the kinds of outputs of each cell: tables, pictures, text."""
     return [
         [set(output.get("data", {output.output_type: 0})) for output in cell.get("outputs", [])]
         for cell in notebook.cells
@@ -41,14 +41,14 @@ def kinds(notebook: Any) -> list[list[set[str]]]:
 
 
 def test_there_are_some() -> None:
-    """One of energy, one of blood sugar."""
+    """One notebook is on energy, one on blood sugar."""
     assert [path.stem for path in NOTEBOOKS] == ["energy", "glucose"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_they_run(path: Path, tmp_path: Path) -> None:
-    """Every cell ends well; a second run finds the first one's folders and changes not a byte of them."""
+    """Every cell succeeds; a second run finds the first one's folders and does not change a byte in them."""
     committed = READ(path, as_version=4)
     nbformat.validate(committed)
     run = runs(path, tmp_path)
@@ -62,7 +62,7 @@ def test_they_run(path: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_outputs_are_committed(path: Path) -> None:
-    """Whoever only looks sees verdict and pictures; nobody's folder or error stands in them."""
+    """Readers see the verdict and pictures without running it; outputs contain no private folder or error."""
     committed = READ(path, as_version=4)
     text = path.read_text()
     assert "HOLDS: no findings" in text
@@ -74,7 +74,7 @@ def test_outputs_are_committed(path: Path) -> None:
 
 
 def test_each_has_folders_of_its_own() -> None:
-    """Run beside each other, none finds the other's ledger, and git passes by what they write."""
+    """Notebooks run side by side do not find each other's ledgers, and git ignores what they write."""
     named = [set(re.findall(r'\bout=f?\\"([a-z-]+)', path.read_text())) for path in NOTEBOOKS]
     assert all(named)
     assert not set.intersection(*named)

@@ -1,4 +1,4 @@
-"""The policies of the examples are ones that `check` takes, and `verify` finds no fault in those with units."""
+"""`check` accepts the policies of the examples, and `verify` finds no fault in those with units."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ def test_each_is_a_policy(file: Path) -> None:
 
 
 def test_each_statistic_is_there() -> None:
-    """Of numbers and of categories, and by local time."""
+    """There are statistics of numbers, of categories, and by local time."""
     kinds = [policy_of({name: one[name] for name in PARAMETERS}, 1).kind for one in UNITS]
     found = {(kind.statistic, isinstance(kind, ByBins)) for kind in kinds if isinstance(kind, UnitStatistic)}
     plain = {(statistic, False) for statistic in ("mean", "sum", "share", "histogram")}
@@ -33,7 +33,7 @@ def test_each_statistic_is_there() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("record", UNITS, ids=[one["series"] for one in UNITS])
 def test_units_hold(record: dict[str, object]) -> None:
-    """With few runs: no bound passes what is declared."""
+    """No bound exceeds the declared one, in a small number of runs."""
     found = judged({name: record[name] for name in PARAMETERS}, 40)
     assert found.results
     assert found.judgement is not Judgement.BROKEN

@@ -1,4 +1,4 @@
-"""Each producer of the examples sends a series to where the worker looks for it; a careless one does not."""
+"""Each example producer sends a series to where the worker expects it; a careless producer does not."""
 
 import json
 from pathlib import Path
@@ -11,11 +11,11 @@ from tests.kafka.installation import Installation
 from tests.programs import program
 
 RESTS = ("", "/glucose", "/place/x")
-"""What follows the member in ids of series."""
+"""What follows the person in series ids."""
 
 
 def test_a_series_lies_where_murmur2_says(published: Published) -> None:
-    """Key and partition of every record, by every producer; Java's own partitioner is the reference of the others."""
+    """Every producer's keys and partitions are right; Java's own partitioner is the reference for the others."""
     partition_of = router(PARTITIONS)
     found: dict[str, set[tuple[bytes, int]]] = {}
     for record in published.installation.read(published.installation.names.events):
@@ -45,7 +45,7 @@ def rejects(published: Published) -> list[dict[str, Any]]:
 
 
 def test_another_partitioner_is_refused(published: Published) -> None:
-    """The partitioner that librdkafka takes by itself sends series elsewhere: each of those is `misrouted`."""
+    """The default partitioner of librdkafka sends some series elsewhere, and each of those is `misrouted`."""
     names = published.installation.names
     partition_of = router(PARTITIONS)
     strays = [record for record in published.installation.read(names.events) if b"stray" in record.value]
@@ -57,14 +57,14 @@ def test_another_partitioner_is_refused(published: Published) -> None:
 
 
 def test_framed_and_unkeyed_records_are_refused(published: Published) -> None:
-    """A schema registry's serializer puts a frame before the JSON: `malformed`. In a header it is welcome."""
+    """A registry serializer's frame before the JSON is `malformed`; a schema id in a header is accepted."""
     found = [reject for reject in rejects(published) if "stray" not in str(reject["series"])]
     assert sorted(reject["reason"] for reject in found) == ["malformed", "misrouted"]
     assert [json.loads(each)["decision"] for each in published.releases if b"home-headed" in each] == ["perturbed"]
 
 
 def test_members_are_the_key(broker: LocalBroker, tmp_path: Path, worker_id: str) -> None:
-    """With a separator each producer keys by what of an id lies before the first one, as a worker asks for it."""
+    """With a separator, each producer uses the id up to the first separator as key, as a worker requires."""
     for needed in ("kcat", "jq", "javac"):
         program(needed)
     installation = Installation(broker, tmp_path / "run", f"members-{worker_id}", PARTITIONS)

@@ -1,4 +1,4 @@
-"""The schemas in a real schema registry: what it gives back is enough to check every record."""
+"""The schemas in a real schema registry: what it returns is enough to check every record."""
 
 import json
 import subprocess
@@ -49,7 +49,7 @@ def asked(address: str, path: str, body: Any = None) -> Any:
 
 
 def with_references(address: str, subject: str) -> dict[str, Any]:
-    """Return the schemas that a subject needs, by the name that references have, as the registry alone tells them."""
+    """Return the schemas that a subject needs, by reference name, using only the registry's answers."""
     found: dict[str, Any] = {}
     wanted = [("", subject, "latest")]
     while wanted:
@@ -62,12 +62,12 @@ def with_references(address: str, subject: str) -> dict[str, Any]:
 
 @cache
 def version_of(address: str, subject: str, version: str | int) -> Any:
-    """Return a version of a subject; asked for once."""
+    """Return a version of a subject, which is requested only once."""
     return asked(address, f"subjects/{quote(subject, safe='')}/versions/{version}")
 
 
 def validator(schemas: dict[str, Any]) -> Draft202012Validator:
-    """Return what checks records by these schemas and no others."""
+    """Return a validator that checks records by these schemas and no others."""
     resources = [(name, DRAFT202012.create_resource(schema)) for name, schema in schemas.items() if name]
     return Draft202012Validator(schemas[""], registry=Registry().with_resources(resources))
 
@@ -85,7 +85,7 @@ def test_every_record_has_its_topic() -> None:
 
 @pytest.mark.parametrize("topic", register.TOPICS)
 def test_a_topic_is_the_union_of_its_records(address: str, topic: str) -> None:
-    """By the topic's subject every valid record is one, and exactly one, of its kinds; no invalid one is any."""
+    """By the topic's schema every valid record is of exactly one of its kinds, and no invalid one is of any."""
     schemas = with_references(address, f"landmark.{topic}-value")
     check = validator(schemas)
     for example in RECORDS:
@@ -94,13 +94,13 @@ def test_a_topic_is_the_union_of_its_records(address: str, topic: str) -> None:
 
 
 def fits(example: Example) -> bool:
-    """Return whether an example is a valid one."""
+    """Return whether an example is valid."""
     return example in examples("valid")
 
 
 @pytest.mark.parametrize("start", ["", "landmark.{topic}-"])
 def test_a_record_is_found_by_its_title(address: str, start: str) -> None:
-    """By the record's subject, with or without the topic before it."""
+    """The record's own subject holds its schema, with or without the topic as prefix."""
     for record, topic in TOPIC_OF.items():
         title = json.loads((FOLDER / file_of(record)).read_bytes())["title"]
         check = validator(with_references(address, f"{start.format(topic=topic)}{title}"))
@@ -110,7 +110,7 @@ def test_a_record_is_found_by_its_title(address: str, start: str) -> None:
 
 
 def test_registering_again_changes_nothing(address: str) -> None:
-    """The same ids, and one version a subject."""
+    """The ids stay the same, and each subject keeps one version."""
     for line in registered(address, "topic").splitlines():
         number, subject = line.split(maxsplit=1)
         assert version_of(address, subject, 1)["id"] == int(number)
@@ -120,7 +120,7 @@ def test_registering_again_changes_nothing(address: str) -> None:
 
 
 def test_a_registry_needs_what_is_referred_to(address: str) -> None:
-    """A reference to what is not there is refused: the order of registration matters."""
+    """A reference to a missing schema is refused: the order of registration matters."""
     references = [{"name": "terms.v1.schema.json", "subject": "nothing", "version": 1}]
     schema = (FOLDER / file_of("release")).read_text()
     with pytest.raises(HTTPError, match="422"):
@@ -128,7 +128,7 @@ def test_a_registry_needs_what_is_referred_to(address: str) -> None:
 
 
 def test_this_registry_cannot_compare_versions(address: str) -> None:
-    """What the page says of compatibility: the checks of this registry know no draft 2020-12."""
+    """This registry's compatibility checks do not support draft 2020-12, as the page says."""
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A", "type": "object"}
     asked(address, "subjects/compared/versions", {"schemaType": "JSON", "schema": json.dumps(schema)})
     body = json.dumps({"compatibility": "BACKWARD"}).encode()

@@ -1,4 +1,4 @@
-"""The experiments' command in this process."""
+"""Runs the experiments' command in this process."""
 
 import pytest
 
@@ -8,5 +8,5 @@ from tests.command import Cli
 
 @pytest.fixture(name="cli")
 def made_cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Return what runs the experiments with given words."""
+    """Return a function that runs the experiments with given arguments."""
     return Cli(capsys, main)

@@ -1,7 +1,7 @@
-"""The picture that opens the README: half a year of one person as weekly means and as a typical day.
+"""The opening picture of the README: half a year of one person as weekly means and as a typical day.
 
-``python -m tests.experiments.opening FILE.png`` draws it; a test draws it again and compares. It shows the true
-values beside the releases: that may be done since they are a public sample, and with no data of anybody's own.
+``python -m tests.experiments.opening FILE.png`` draws it; a test redraws it and compares. It shows the true values
+beside the releases, which is acceptable only because they are a public sample. Never do this with anybody's own data.
 """
 
 import sys
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SEED: Final = 1
-"""Of the noise key, which everybody can make: so everybody can draw the same picture."""
+"""The seed of the noise key, which anybody can derive, so that anybody can draw the same picture."""
 UNITS: Final[Mapping[str, int]] = {"5 minutes": 5 * MINUTE_MS, "an hour": HOUR_MS, "a day": DAY_MS}
-"""What each release may protect; the picture shows an hour."""
+"""The units that each release may protect; the picture uses an hour."""
 HALF_YEAR_MS: Final = 30 * 7 * DAY_MS
-"""One step that holds the whole sample, from the Monday before its first reading."""
+"""One step that covers the whole sample, from the Monday before its first reading."""
 
 
 class Hour(NamedTuple):
-    """An hour of the typical day, in mg/dl."""
+    """One hour of the typical day, in mg/dl."""
 
     truth: float
     estimate: float
@@ -53,12 +53,12 @@ class Hour(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """What the picture shows, in mg/dl."""
+    """The contents of the picture, in mg/dl."""
 
     weeks: tuple[Week, ...]
-    """With a unit of an hour."""
+    """The weeks, with a unit of an hour."""
     errors: Mapping[str, float]
-    """By unit: the mean error that the noise of the weeks has by its law."""
+    """The mean error that the noise of the weeks has according to its law, by unit."""
     hours: tuple[Hour, ...]
 
     @property
@@ -68,18 +68,18 @@ class Opening(NamedTuple):
 
     @property
     def averaged_error(self) -> float:
-        """The mean error of averages of single releases, over the same weeks."""
+        """The mean error of averages of single releases over the same weeks."""
         return error_of((week.truth, week.averaged) for week in self.weeks)
 
     @property
     def constant_error(self) -> float:
-        """The mean error of the best constant for these weeks, which only hindsight knows."""
+        """The mean error of the best constant for these weeks, which is known only in hindsight."""
         constant = best_constant_of(self.weeks)
         return error_of((week.truth, constant) for week in self.weeks)
 
     @property
     def held(self) -> int:
-        """How many true means lie within their 95 % intervals."""
+        """The number of true means that lie within their 95 % intervals."""
         return sum(abs(week.truth - week.estimate) <= week.half for week in self.weeks)
 
     @property
@@ -95,7 +95,7 @@ class Opening(NamedTuple):
 
     @property
     def figures(self) -> str:
-        """What the picture says, in words, which its file carries: a test compares them with what is decided today."""
+        """The picture's content in words, stored in its file: a test compares it with what the code computes today."""
         units = ", ".join(f"{name} {error:.2f}" for name, error in self.errors.items())
         return (
             f"weekly means: error {self.error:.2f} mg/dl, averages of single releases {self.averaged_error:.2f}, best "
@@ -105,7 +105,7 @@ class Opening(NamedTuple):
 
 
 def opening() -> Opening:
-    """Return what the worker's own decisions make of the readings."""
+    """Return what the worker's own decisions make from the readings."""
     weekly, single = demo_series()[:2]
     released = {name: _released(_of_unit(weekly, unit_ms), weekly) for name, unit_ms in UNITS.items()}
     weeks = weeks_of(weekly, released["an hour"], _measured(single))
@@ -126,7 +126,7 @@ def _of_unit(weekly: DemoSeries, unit_ms: int) -> Policy:
 
 
 def _usual_day(weekly: DemoSeries) -> Policy:
-    """Return the policy of one mean for each hour of the day, over the whole sample."""
+    """Return the policy with one mean for each hour of the day, over the whole sample."""
     first_ms = weekly.readings[0][0]
     monday_ms = first_ms - (first_ms - FIRST_MONDAY_MS) % (7 * DAY_MS)
     protection = {**weekly.policy["protection"], "step": HALF_YEAR_MS, "offset": monday_ms % HALF_YEAR_MS}
@@ -135,7 +135,7 @@ def _usual_day(weekly: DemoSeries) -> Policy:
 
 
 def _released(ruling: Policy, weekly: DemoSeries) -> list[dict[str, Any]]:
-    """Return what the worker's decision releases of each step, with the members of release records."""
+    """Return what the worker's decision releases for each step, with the members of release records."""
     units, keys = ruling.units, key_of(SEED)
     assert units is not None, "each policy here has units"
     _, state = begun(keys, ruling, weekly.name)
@@ -166,7 +166,7 @@ def _released(ruling: Policy, weekly: DemoSeries) -> list[dict[str, Any]]:
 
 
 def _by_step(ruling: Policy, readings: Sequence[tuple[int, Any]]) -> Iterator[tuple[int, list[tuple[int, Any]]]]:
-    """Yield the readings of each step; of two with the same time the second one is refused."""
+    """Yield the readings of each step; of two readings with the same time the second is refused."""
     first: dict[int, Any] = {}
     for timestamp_ms, value in readings:
         first.setdefault(timestamp_ms, value)
@@ -189,7 +189,7 @@ def _measured(single: DemoSeries) -> list[dict[str, Any]]:
 
 
 def _true_hours(weekly: DemoSeries) -> dict[str, float]:
-    """Return the true mean of each hour of the day, landmarks left out, in the order of the day."""
+    """Return the true mean of each hour of the day, without landmarks, in the order of the day."""
     found: dict[int, list[float]] = {hour: [] for hour in range(24)}
     for start_ms, value in true_units(weekly).items():
         found[start_ms // HOUR_MS % 24].append(value)
@@ -197,14 +197,14 @@ def _true_hours(weekly: DemoSeries) -> dict[str, float]:
 
 
 def draw(path: Path, shown: Opening) -> None:
-    """Write the picture; raises `PlotError` without matplotlib, OSError where the file cannot be written."""
+    """Write the picture; raises `PlotError` without matplotlib, OSError if the file cannot be written."""
     with canvas(4.6, 11) as figure:
         lay_out(figure, shown)
         figure.savefig(path, dpi=110, metadata={"Software": None, "Description": shown.figures})
 
 
 def lay_out(figure: "Figure", shown: Opening) -> None:
-    """Draw the weeks and, beside them, the typical day on an empty figure."""
+    """Draw the weeks on an empty figure, with the typical day beside them."""
     weeks, day = figure.subplots(1, 2, width_ratios=(7, 3))
     _weeks(weeks, shown)
     _day(day, shown)
@@ -257,7 +257,7 @@ def _constant(axes: "Axes", constant: float) -> None:
 
 
 def _runs(weeks: Sequence[Week]) -> list[list[Week]]:
-    """Return weeks in runs without a gap: a line over a missing week would claim to know it."""
+    """Return the weeks in runs without a gap: a line across a missing week would claim to know its value."""
     runs: list[list[Week]] = []
     for week in weeks:
         if not runs or week.start_ms - runs[-1][-1].start_ms > 7 * DAY_MS:

@@ -1,4 +1,4 @@
-"""The command of the experiments: its JSON, going on after a kill, several processes, files, and what it refuses."""
+"""The experiments' command: its JSON, resuming after a kill, several processes, files, and what it refuses."""
 
 import json
 import os
@@ -43,14 +43,14 @@ MAPPED = ["data.csv", "--series", "home-1", "--timestamp-column", "t", "--value-
 
 
 def evaluated(cli: Cli, out: Path, *words: str | Path) -> dict[str, Any]:
-    """Return the document that the command prints, which stands in the folder too."""
+    """Return the document that the command prints, which is also in the folder."""
     found: dict[str, Any] = cli(*QUICK, "--out", out, "--json", *words).document
     assert json.loads((out / "evaluation.json").read_bytes()) == found
     return found
 
 
 def test_every_experiment_answers(tmp_path: Path, cli: Cli) -> None:
-    """Tables, a plot an experiment, and the document beside them, all for the owner alone to read."""
+    """Each run writes tables, one plot per experiment, and the document, all readable by the owner only."""
     words = ["--data", "glucose", "--steps", "20", "--seeds", "1", "--jobs", "1", "--out", str(tmp_path)]
     shown = cli(*words).out
     for part in (
@@ -79,7 +79,7 @@ def test_every_experiment_answers(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_it_goes_on_after_a_kill_with_more_processes(tmp_path: Path, cli: Cli) -> None:
-    """Killed while its processes work: what was found stays, the rest is added, and all is as of one quiet run."""
+    """After a kill with working processes, results are kept, the rest is added, and all is as in one quiet run."""
     whole = evaluated(cli, tmp_path / "whole", "--only", "compare", "--epsilon", "1", "--data", "glucose")
     out = tmp_path / "killed"
     words = [
@@ -113,7 +113,7 @@ def test_it_goes_on_after_a_kill_with_more_processes(tmp_path: Path, cli: Cli) -
 
 
 def test_what_changed_runs_anew(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing runs twice; more seeds run the new ones; other steps, epsilons or code reuse nothing."""
+    """Nothing runs twice: more seeds run only the new ones; other steps, epsilons or code reuse nothing."""
 
     def trials(*words: str) -> int:
         evaluated(cli, tmp_path, "--only", "compare", "--epsilon", "1", "--data", "glucose", *words)
@@ -128,7 +128,7 @@ def test_what_changed_runs_anew(tmp_path: Path, cli: Cli, monkeypatch: pytest.Mo
 
 
 def test_a_file_with_a_mapping(tmp_path: Path, cli: Cli) -> None:
-    """CSV as `replay` takes it; values that are not valid and series without a policy are left out."""
+    """CSV is accepted as in `replay`; invalid values and series without a policy are omitted."""
     rows = [f"{nth * 60_000},home-{nth % 2},{nth % 7}.5" for nth in range(80)]
     rows += ["90000000,home-1,broken", "0,other,1.0"]
     csv, policies = tmp_path / "data.csv", tmp_path / "policies.jsonl"
@@ -148,7 +148,7 @@ def test_a_file_with_a_mapping(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_every_experiment_on_errors_has_the_best_constant(tmp_path: Path, cli: Cli) -> None:
-    """One row a data set, the same in all of them: that of the median, by hand; tables and plots have it, too."""
+    """Each data set has one row, the same everywhere: that of the median, by hand. Tables and plots show it."""
     values = [nth % 7 + 0.5 for nth in range(40)]
     csv, policies = tmp_path / "data.csv", tmp_path / "policies.jsonl"
     csv.write_text("at,kwh\n" + "".join(f"{nth * 60_000},{value}\n" for nth, value in enumerate(values)))
@@ -171,7 +171,7 @@ def test_every_experiment_on_errors_has_the_best_constant(tmp_path: Path, cli: C
 def test_titles_and_pictures_of_a_file_say_what_they_are(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Data, epsilon, share or window, which error and its unit; a legend lies within its picture, below all panels."""
+    """They name data, epsilon, share or window, and the error with its unit; legends are below all panels."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - matplotlib is an optional extra
 
     figures: dict[str, Figure] = {}
@@ -220,7 +220,7 @@ def test_titles_and_pictures_of_a_file_say_what_they_are(
 
 
 def test_no_line_loses_its_label(tmp_path: Path, cli: Cli) -> None:
-    """In a pipe each line of a comparison holds its label and all ratios, with bounds or that there are none."""
+    """In a pipe each line of a comparison has its label and all ratios, with their bounds or a note of none."""
     shown = cli(*QUICK, "--out", tmp_path, "--data", "ride", "--only", "compare").out
     document = json.loads((tmp_path / "evaluation.json").read_bytes())
     lines = [line for line in shown.splitlines() if re.match(r"  \d+ % ", line)]
@@ -256,7 +256,7 @@ def test_unusable_input(
     words: list[str],
     message: str,
 ) -> None:
-    """Exit code 2 with the field and the remedy."""
+    """The exit code is 2; the message names field and remedy."""
     monkeypatch.chdir(tmp_path)
     Path("data.csv").write_text("t,v\n1,2\n")
     Path("policies.jsonl").write_text(json.dumps(POLICY))
@@ -275,5 +275,5 @@ def test_unusable_input(
     ],
 )
 def test_unusable_options(cli: Cli, words: list[str], message: str) -> None:
-    """Refused where they are read, with what there is."""
+    """The parser refuses them and lists what is available."""
     assert message in cli.ended(*words).err

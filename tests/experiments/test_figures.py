@@ -1,4 +1,4 @@
-"""The docs' figures are those of docs/figures.json, and docs/figures.json is what a run gives."""
+"""The docs' figures are those of docs/figures.json, which a run reproduces."""
 
 import json
 from collections import Counter
@@ -31,12 +31,12 @@ def figures() -> dict[str, Any]:
 
 
 def shown(value: float) -> str:
-    """Return three digits, or all of a whole number above them."""
+    """Return three significant digits, or the rounded whole number from 100 on."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def line(row: dict[str, Any]) -> str:
-    """Return a row as docs/evaluation.md has it."""
+    """Return a row as docs/evaluation.md shows it."""
     errors = (row[f"{name}_error"] for name in ("nothing", "constant", "first", "second"))
     ratio = f"{shown(row['ratio'])} ({shown(row['low'])} to {shown(row['high'])})"
     cells = (f"{row['data']} ({row['unit']})", f"{row['epsilon']:g}", *map(shown, errors), ratio)
@@ -44,14 +44,14 @@ def line(row: dict[str, Any]) -> str:
 
 
 def test_the_page_shows_the_committed_figures(figures: dict[str, Any]) -> None:
-    """Every number of its table of errors."""
+    """Every number of its table of errors is shown."""
     rows = [row for row in figures["experiments"]["compare"] if row["share"] == SHARE]
     assert len(rows) == 2 * len(PACKAGED)
     assert HEADER + "".join(map(line, rows)) in (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
 
 
 def test_the_readme_shows_two_of_them(figures: dict[str, Any]) -> None:
-    """At epsilon 1: where single releases are nearer than a constant, and where they are not."""
+    """At epsilon 1, it says where single releases have a smaller error than a constant, and where not."""
     said = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     rows = {(row["data"], row["epsilon"]): row for row in figures["experiments"]["compare"] if row["share"] == SHARE}
     ride, glucose = rows["ride", 1], rows["glucose", 1]
@@ -63,7 +63,7 @@ def test_the_readme_shows_two_of_them(figures: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("width", [60, 100, 120, PIPE_WIDTH])
 def test_no_table_loses_a_label_or_a_figure(figures: dict[str, Any], width: int) -> None:
-    """However narrow a terminal is, and in a pipe, where none of these lines is broken either."""
+    """This holds for any terminal width and in a pipe, where no line of these is broken either."""
     console = Console(width=width, force_terminal=True, no_color=True)
     with console.capture() as caught:
         for table in tables(figures["experiments"]):
@@ -83,7 +83,7 @@ def test_no_table_loses_a_label_or_a_figure(figures: dict[str, Any], width: int)
 
 
 def test_the_committed_figures_are_of_the_packaged_data(figures: dict[str, Any]) -> None:
-    """As they are declared now, under as many seeds as the issue asks for."""
+    """They are of the data as declared now, under as many seeds as the issue requires."""
     assert figures["seeds"] == 30
     for stated in figures["data"]:
         data = PACKAGED[stated["name"]](1_000)
@@ -92,7 +92,7 @@ def test_the_committed_figures_are_of_the_packaged_data(figures: dict[str, Any])
 
 
 def test_a_rerun_gives_the_same_numbers_exactly(figures: dict[str, Any]) -> None:
-    """One cell of the comparison anew, with its interval: to the last digit."""
+    """Rerunning one cell of the comparison gives the same numbers and interval, to the last digit."""
     data = PACKAGED["glucose"](1_000)
     comparison = Comparison((data,), "adaptive", "balanced+level", (1.0,), (SHARE,))
     known: dict[Setting, list[Measures]] = {

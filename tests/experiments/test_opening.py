@@ -1,4 +1,4 @@
-"""The picture that opens the README: what it holds, and that file and page are of today's decisions."""
+"""The README's opening picture: what it shows, and that the file and the page match today's decisions."""
 
 from pathlib import Path
 from statistics import correlation, fmean
@@ -15,12 +15,12 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("bokeh_sampledata")
 
 RANGE = 360
-"""Of glucose in the policy, in mg/dl."""
+"""The range of glucose in the policy, in mg/dl."""
 
 
 @pytest.fixture(scope="module")
 def shown() -> Opening:
-    """Return what the picture shows, decided anew."""
+    """Return what the picture shows, computed again."""
     return opening()
 
 
@@ -31,7 +31,7 @@ def said() -> str:
 
 
 def test_the_file_in_the_docs_is_of_todays_decisions(shown: Opening, tmp_path: Path) -> None:
-    """Its figures travel in the file."""
+    """The figures are embedded in the file."""
     for path in (ROOT / "docs" / "pictures" / "opening.png", tmp_path / "again.png"):
         if path.name == "again.png":
             draw(path, shown)
@@ -39,7 +39,7 @@ def test_the_file_in_the_docs_is_of_todays_decisions(shown: Opening, tmp_path: P
 
 
 def test_the_readme_says_what_the_picture_shows(shown: Opening, said: str) -> None:
-    """Errors, best constants, how many intervals hold, and the error by unit."""
+    """It gives errors, best constants, how many intervals hold, and the error by unit."""
     assert f"**weekly means have a mean error of {shown.error:.1f} mg/dl**" in said
     assert f"the best single number in hindsight, has an error of {shown.constant_error:.0f} mg/dl." in said
     assert f"{shown.held} of the {len(shown.weeks)} true means lie within their 95 % intervals" in said
@@ -53,7 +53,7 @@ def test_the_readme_says_what_the_picture_shows(shown: Opening, said: str) -> No
 
 
 def test_the_readme_says_how_alike_neighbours_are(said: str) -> None:
-    """The autocorrelation of the sample, from one reading to the next, and where it falls below one half."""
+    """It states the sample's autocorrelation from one reading to the next, and where that drops below one half."""
     values: dict[int, Any] = {}
     for time, value in demo_series()[0].readings:
         values.setdefault(time // (5 * MINUTE_MS), value)
@@ -77,14 +77,14 @@ def test_errors_by_unit_are_those_of_the_law(shown: Opening) -> None:
 
 
 def test_the_week_in_hospital_has_fewer_hours(shown: Opening) -> None:
-    """Two days of it are left out, so its interval is wider by seven fifths; all of its days enter no other week."""
+    """Two days are omitted, so its interval is wider by seven fifths; none of its days enter another week."""
     (week,) = (week for week in shown.weeks if week.start_ms <= STAY_MS[0] < week.start_ms + 7 * DAY_MS)
     full = min(week.half for week in shown.weeks)
     assert week.half >= full * 7 / 5
 
 
 def test_what_the_picture_holds(shown: Opening) -> None:
-    """Truth, published means with intervals, averages, constant, landmarks; the legend hides nothing of it."""
+    """It shows truth, published means with intervals, averages, constant and landmarks; the legend hides none."""
     with canvas(4.6, 11) as figure:
         lay_out(figure, shown)
         figure.draw_without_rendering()
@@ -108,6 +108,6 @@ def test_what_the_picture_holds(shown: Opening) -> None:
 
 
 def test_the_usual_day_is_that_of_all_hours(shown: Opening) -> None:
-    """Its true means lie about the mean of the weeks."""
+    """Its true means average to roughly the mean of the weeks."""
     assert len(shown.hours) == 24
     assert fmean(hour.truth for hour in shown.hours) == pytest.approx(fmean(week.truth for week in shown.weeks), abs=3)

@@ -1,4 +1,4 @@
-"""Landmarks are as many as asked, drawn by the distribution's weights, and a function of seed and series."""
+"""Landmarks are as many as asked, follow the distribution's weights, and depend only on seed and series."""
 
 from collections import Counter
 
@@ -13,7 +13,7 @@ STEPS = 10
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_shares_are_exact_and_nested(distribution: Distribution) -> None:
-    """Rounded half up; those of a smaller share are among those of a larger."""
+    """Shares are rounded half up; the landmarks of a smaller share are among those of a larger."""
     before: set[int] = set()
     for share in (0, 1, 5, 20, 50, 99, 100):
         places = Placement(share, distribution).of("a", 150, 4)
@@ -24,7 +24,7 @@ def test_shares_are_exact_and_nested(distribution: Distribution) -> None:
 
 
 def test_seeds_and_series_differ() -> None:
-    """And nothing else: the same again gives the same."""
+    """The same seed and series give the same landmarks."""
     drawn = [Placement(30).of(series, 100, seed) for series in ("a", "b") for seed in (0, 1)]
     assert len(set(map(tuple, drawn))) == 4
     assert drawn[0] == Placement(30).of("a", 100, 0)
@@ -32,7 +32,7 @@ def test_seeds_and_series_differ() -> None:
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_one_landmark_follows_the_weights(distribution: Distribution) -> None:
-    """Frequencies of a single landmark over seeds against the density at the middle of each step, by chi-square."""
+    """Frequencies of one landmark over seeds fit the density at the middle of each step, by chi-square."""
     found = Counter(Placement(10, distribution).of("a", STEPS, seed)[0] for seed in range(2_000))
     middles = (np.arange(STEPS) + 0.5) / STEPS
     normal = stats.norm(scale=1 / 10).pdf
@@ -50,7 +50,7 @@ def test_one_landmark_follows_the_weights(distribution: Distribution) -> None:
 
 
 def test_two_landmarks_are_drawn_one_after_the_other() -> None:
-    """Pairs against successive draws without replacement, whose probabilities are summed literally."""
+    """Pairs fit successive draws without replacement, whose probabilities are summed literally."""
     middles = (np.arange(STEPS) + 0.5) / STEPS
     weights = stats.norm(scale=1 / 10).pdf(middles - 0.25) + stats.norm(scale=1 / 10).pdf(middles - 0.75)
     shares = weights / weights.sum()

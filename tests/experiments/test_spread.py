@@ -1,4 +1,4 @@
-"""Intervals against scipy's, and Fieller's against what defines it."""
+"""Intervals against scipy's, and Fieller's intervals against their definition."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def test_quantiles_of_student(freedom: int) -> None:
 
 
 def test_intervals_of_means() -> None:
-    """As scipy's t interval; none for a single value."""
+    """Intervals equal scipy's t interval; a single value has none."""
     values = np.random.default_rng(2).normal(3, 2, 30)
     found = SeedMean.of(values.tolist())
     assert (found.low, found.high) == pytest.approx(stats.ttest_1samp(values, 0).confidence_interval(0.95), rel=1e-12)
@@ -22,7 +22,7 @@ def test_intervals_of_means() -> None:
 
 
 def test_bounds_of_ratios() -> None:
-    """At a bound r, a paired t test of upper against r lower has p = 0.05; inside it has more."""
+    """At a bound r, a paired t test of upper against r lower has p = 0.05; inside, p is larger."""
     generator = np.random.default_rng(3)
     lower = generator.normal(5, 1, 30)
     upper = 3 * lower + generator.normal(0, 2, 30)
@@ -37,7 +37,7 @@ def test_bounds_of_ratios() -> None:
 
 
 def test_no_bound_of_a_ratio_is_negative() -> None:
-    """Errors are not: where Fieller's set reaches below 0, what is left of it begins at 0; its upper end stays."""
+    """Errors are not negative: a Fieller set that reaches below 0 is cut at 0; its upper end stays."""
     upper, lower = [0.5, 3.0, 0.4], [2.0, 2.5, 2.2]
     ratio, low, high = Ratio.of(upper, lower)
     assert ratio == pytest.approx(np.mean(upper) / np.mean(lower))
@@ -49,7 +49,7 @@ def test_no_bound_of_a_ratio_is_negative() -> None:
 
 @pytest.mark.parametrize("seeds", [2, 3, 4, 5])
 def test_bounds_hold_the_ratio_or_there_are_none(seeds: int) -> None:
-    """For errors of every spread: 0 <= low <= ratio <= high, or no bounds at all."""
+    """For errors of every spread, 0 <= low <= ratio <= high, or there are no bounds at all."""
     generator = np.random.default_rng(seeds)
     bounded = 0
     for _ in range(500):
@@ -66,7 +66,7 @@ def test_bounds_hold_the_ratio_or_there_are_none(seeds: int) -> None:
 
 
 def test_ratios_without_bounds() -> None:
-    """A lower mean that may be 0 bounds nothing; one seed tells no spread; nothing is divided by 0."""
+    """There are no bounds if the lower mean may be 0 or there is one seed; nothing is divided by 0."""
     assert Ratio.of([1.0, 2.0, 3.0], [-1.0, 0.0, 1.5])[1:] == (None, None)
     assert Ratio.of([6.0], [3.0]) == (2.0, None, None)
     assert Ratio.of([6.0, 5.0], [0.0, 0.0]) == (None, None, None)

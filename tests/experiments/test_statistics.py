@@ -1,4 +1,4 @@
-"""The experiment `statistics`: by hand on small data, and the committed figures, which a rerun gives again."""
+"""The experiment `statistics`: by hand on small data, and the committed figures, which a rerun reproduces."""
 
 import json
 from dataclasses import replace
@@ -47,7 +47,7 @@ def statistic(data: str, method: str, epsilon: float, unit_ms: int | None = None
 
 
 def test_spans_units_and_truths() -> None:
-    """Spans that the data hold several times; a unit of a reading and the next longer one; means of raw readings."""
+    """Spans occur several times in the data, units are a reading and the next longer, truths are raw means."""
     data = hourly(30)
     assert [target.name for target in targets_of(data)] == ["day", "week"]
     assert units_of(data) == (HOUR, DAY)
@@ -59,7 +59,7 @@ def test_spans_units_and_truths() -> None:
 
 
 def test_what_is_held_against_by_hand() -> None:
-    """The best constant of 5 days is the third one's mean; the day before is one off."""
+    """The best constant of 5 days is the third day's mean; the day before has an error of one."""
     data = hourly(5)
     assert statistics_of(statistic("hours", CONSTANT, 1.0), data, key_of(0)) == {"day": pytest.approx(6 / 5)}
     assert statistics_of(statistic("hours", YESTERDAY, 1.0), data, key_of(0)) == {"day": pytest.approx(1.0)}
@@ -77,7 +77,7 @@ def test_errors_of_units_are_those_of_the_law(epsilon: float) -> None:
 
 
 def test_positions_become_places_and_shares_lie_between_0_and_1() -> None:
-    """A cell of the declared bounds; what is said of categories is a share of the whole."""
+    """A place is a cell of the declared bounds, and statistics of categories are shares of the whole."""
     found = placed(PACKAGED["ride"](700))
     assert len(found.value["categories"]) == 36
     assert {str(value) for _, value in found.series["ride"]} <= set(found.value["categories"])
@@ -102,7 +102,7 @@ def figures() -> dict[tuple[str, str, str, float | None], float]:
 
 
 def test_the_committed_figures_meet_their_targets(figures: dict[tuple[str, str, str, float | None], float]) -> None:
-    """At epsilon 1: daily means 15 times as accurate as averages; weekly ones, by the hour, a third of a constant."""
+    """At epsilon 1, daily errors are 1/15 of those of averages; weekly ones, by the hour, 1/3 of a constant's."""
 
     def of(span: str, method: str, epsilon: float | None = 1.0) -> float:
         return figures["glucose (all)", span, method, epsilon]
@@ -115,7 +115,7 @@ def test_the_committed_figures_meet_their_targets(figures: dict[tuple[str, str, 
 
 @pytest.mark.parametrize("epsilons", [EPSILONS[1:2], pytest.param(EPSILONS, marks=pytest.mark.long)])
 def test_a_rerun_gives_the_same_numbers_exactly(epsilons: tuple[float, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows of one data set anew, with their intervals: to the last digit."""
+    """Rerunning one data set gives the same rows and intervals, to the last digit."""
     monkeypatch.setattr(experiments, "EPSILONS", epsilons)
     data = replace(PACKAGED["commits"](EVERY_STEP), name="commits (all)")
     stated: dict[str, Any] = json.loads((ROOT / "docs" / "statistics.json").read_bytes())
@@ -129,7 +129,7 @@ def test_a_rerun_gives_the_same_numbers_exactly(epsilons: tuple[float, ...], mon
 
 
 def test_statistics_have_a_table_and_a_picture(tmp_path: Path, cli: Cli) -> None:
-    """Of as many steps as are asked for: a line a method, a column an epsilon, and what the span before is."""
+    """Each has a line per method and a column per epsilon, and explains the span before, for `--steps` steps."""
     words = ["--only", "statistics", "--data", "commits", "--steps", "400", "--seeds", "1", "--jobs", "1"]
     shown = cli(*words, "--out", tmp_path).out
     assert "Mean error of statistics (share wrong), by epsilon: commits (all), week" in shown

@@ -1,4 +1,4 @@
-"""Trials against the literal way: what `replay` decides, read back from the files of releases and ledger."""
+"""Trials compared with a literal computation: what `replay` decides, read back from its files."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -44,7 +44,7 @@ def data(series: int = 2, steps: int = 60) -> DataSet:
 def literal(
     folder: Path, found: DataSet, method: str, placement: Placement, seed: int, extra: Mapping[str, Any] = NO_EXTRA
 ) -> tuple[list[float], list[dict[str, Any]]]:
-    """Return every error and the ledger's release entries, by what `replay` writes under the seed's key."""
+    """Return every error and the ledger's release entries, from what `replay` writes under the seed's key."""
     policies, events = [], []
     named = Method.named(method)
     for name, readings in found.series.items():
@@ -82,7 +82,7 @@ def literal(
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("share", [0, 30, 100])
 def test_errors_are_those_of_the_releases(tmp_path: Path, method: str, share: int) -> None:
-    """The mean over all steps of all series, withheld ones guessed, with the shares of decisions beside it."""
+    """The error is the mean over all steps of all series, withheld ones guessed, beside the decision shares."""
     found, placement = data(), Placement(share)
     errors, entries = literal(tmp_path, found, method, placement, 3)
     measures = measured(Setting("walks", method, 2.0, placement), found, 3)
@@ -97,7 +97,7 @@ def test_errors_are_those_of_the_releases(tmp_path: Path, method: str, share: in
 
 @pytest.mark.parametrize(("method", "said"), [(NOTHING, lambda _: 5.0), (CONSTANT, np.median)], ids=[NOTHING, CONSTANT])
 def test_what_always_says_the_same(method: str, said: Callable[[Any], float]) -> None:
-    """Without any release, the middle; of who knows the data, the median of each series."""
+    """Without releases it is the middle; with full knowledge of the data, it is the median of each series."""
     found = data()
     distances = []
     for readings in found.series.values():
@@ -109,7 +109,7 @@ def test_what_always_says_the_same(method: str, said: Callable[[Any], float]) ->
 
 @pytest.mark.parametrize(("method", "scheme"), [("ba", {"name": "ba"}), ("uniform+level", {"name": "uniform"})])
 def test_windows_are_those_of_the_policy(tmp_path: Path, method: str, scheme: dict[str, str]) -> None:
-    """Errors at level w-event, literally again."""
+    """Errors at level w-event equal those computed literally."""
     found = data(1)
     protection = {"level": "w-event", "window": 8, "step": found.step_ms}
     extra = {"protection": protection, "scheme": scheme}
@@ -120,7 +120,7 @@ def test_windows_are_those_of_the_policy(tmp_path: Path, method: str, scheme: di
 
 @pytest.mark.parametrize(("method", "scheme"), [("ba", {"name": "ba"}), ("uniform+level", {"name": "uniform"})])
 def test_windows_beside_landmarks_are_those_of_the_policy(tmp_path: Path, method: str, scheme: dict[str, str]) -> None:
-    """Errors at level landmark with a window, literally again; without landmarks they are those of level w-event."""
+    """Errors at level landmark with a window equal literal ones; without landmarks, those of level w-event."""
     found, placement = data(1), Placement(20)
     (name,) = found.series
     readings = found.series[name]
@@ -139,7 +139,7 @@ def test_windows_beside_landmarks_are_those_of_the_policy(tmp_path: Path, method
     ("method", "extra"), [("partitioned", {"fraction": 0.25}), ("padding", {"probability": PADDING})]
 )
 def test_dummies_are_those_of_the_policy(tmp_path: Path, method: str, extra: dict[str, float]) -> None:
-    """Errors and landmarks with dummies, literally again: what the draw costs and adds is in both."""
+    """Errors and landmarks with dummies equal literal ones, and both include what the draw costs and adds."""
     found, placement = data(1), Placement(20)
     (readings,) = found.series.values()
     reach = {"start": readings[0].timestamp_ms, "end": readings[-1].timestamp_ms + found.step_ms}
@@ -151,7 +151,7 @@ def test_dummies_are_those_of_the_policy(tmp_path: Path, method: str, extra: dic
 
 
 def test_losses_are_of_the_ledgers_spends(tmp_path: Path) -> None:
-    """Of the entries' budgets and the drawn landmarks, for who knows the strength."""
+    """Losses follow from the entries' budgets and the drawn landmarks, for an adversary who knows the strength."""
     found, placement = data(1), Placement(20, "bimodal")
     (readings,) = found.series.values()
     _, entries = literal(tmp_path, found, "adaptive", placement, 5)
@@ -168,14 +168,14 @@ def test_losses_are_of_the_ledgers_spends(tmp_path: Path) -> None:
 
 
 def test_seeds_differ_and_repeat() -> None:
-    """A trial is a function of its seed."""
+    """A trial depends only on its seed."""
     setting = Setting("walks", "adaptive", 2.0, Placement(20))
     found = [measured(setting, data(), seed)["error"] for seed in (0, 1, 0)]
     assert found[0] == found[2] != found[1]
 
 
 def test_data_sets_keep_the_first_reading_of_a_step() -> None:
-    """Sorted by time, cut to the first steps; no raw value shows in what is printed."""
+    """Readings are sorted by time and cut to the first steps; nothing printed shows a raw value."""
     readings = [(2_500, 7.25), (900, 1.0), (2_000, 3.0), (100, 2.0)]
     found = DataSet.of([Observation("a", at, Raw(value)) for at, value in readings], EMPTY)
     assert [tuple(reading) for reading in found.series["a"]] == [(100, 2.0), (2_000, 3.0)]

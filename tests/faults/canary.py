@@ -1,4 +1,4 @@
-"""Canaries: raw values so unlikely that they can be found wherever they went, in whatever form."""
+"""Canaries: raw values so unlikely that they can be found wherever they go, in any form."""
 
 import base64
 import struct
@@ -16,7 +16,7 @@ GRAM = 8
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """One raw value, the path it is sent on, and every form in which it would show."""
+    """One raw value, the path on which it is sent, and every form in which it could appear."""
 
     path: str
     value: float | str
@@ -59,7 +59,7 @@ def _forms(value: float | str) -> Iterator[bytes]:
 
 
 class Aviary:
-    """Makes canaries, each once, the same for the same seed."""
+    """Creates canaries, each only once, and the same for the same seed."""
 
     def __init__(self, seed: int) -> None:
         """Begin with none."""
@@ -88,7 +88,7 @@ class Aviary:
 
 
 class Search:
-    """Looks for all canaries at once, by the first eight bytes of each form."""
+    """Searches for all canaries at the same time, by the first eight bytes of each form."""
 
     def __init__(self, canaries: list[Canary]) -> None:
         """Take what to look for."""
@@ -100,7 +100,7 @@ class Search:
         self._grams = np.array(sorted(self._forms), dtype=np.uint64)
 
     def found(self, places: Mapping[str, bytes]) -> list[str]:
-        """Return what was found where; nothing, if all is well."""
+        """Return which canaries were found where: an empty list if all is well."""
         return [f"{path} in {place}" for place, content in places.items() for path in sorted(self.within(content))]
 
     def within(self, content: bytes) -> set[str]:
@@ -117,7 +117,7 @@ class Search:
 
 
 def files(folder: Path, *, without: tuple[str, ...] = ()) -> dict[str, bytes]:
-    """Return the content of all files below a folder but for those whose path holds one of ``without``."""
+    """Return the content of all files below a folder except those whose path contains one of ``without``."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))

@@ -1,4 +1,4 @@
-"""The seed of the runs with faults, and the version to upgrade from."""
+"""The seed of the fault runs, and the version from which to upgrade."""
 
 from pathlib import Path
 
@@ -7,13 +7,13 @@ import pytest
 
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
-    """What every draw of a test begins with."""
+    """The seed from which every draw of a test starts."""
     return int(request.config.getoption("seed"))
 
 
 @pytest.fixture
 def older(request: pytest.FixtureRequest) -> Path:
-    """Return a checkout of an older version; without one there is nothing to upgrade from."""
+    """Return a checkout of an older version; without one, there is nothing to upgrade from."""
     tree: Path | None = request.config.getoption("older")
     if tree is None:
         pytest.skip("needs a checkout of an older version: --older=FOLDER")

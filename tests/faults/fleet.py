@@ -1,4 +1,4 @@
-"""A fleet of real workers, each a process of its own: started, killed, paused, woken and stopped by its pid."""
+"""A fleet of real workers, each its own process: started, killed, paused, woken and stopped by its pid."""
 
 import asyncio
 import http.client
@@ -28,7 +28,7 @@ PORT = re.compile(r"metrics and health at http://127\.0\.0\.1:(\d+)")
 
 @dataclass(frozen=True)
 class Site:
-    """An installation under one name: its folder holds key, policies, settings, state and logs."""
+    """An installation under one name: its folder holds the key, policies, settings, state and logs."""
 
     bootstrap: str
     folder: Path
@@ -37,7 +37,7 @@ class Site:
     policies: Sequence[Mapping[str, object]]
     more: Mapping[str, object] = field(default_factory=dict)
     signed: bool = False
-    """Whether its workers sign heads of the ledger, often."""
+    """Whether its workers sign heads of the ledger frequently."""
 
     def prepare(self) -> Self:
         """Make key, policies and topics."""
@@ -57,12 +57,12 @@ class Site:
 
     @property
     def signing_key(self) -> Path:
-        """The key file of the heads."""
+        """The key file that signs the heads."""
         return self.folder / "signing.key"
 
     @property
     def public_key(self) -> Path:
-        """What an auditor trusts the heads by."""
+        """The key by which an auditor trusts the heads."""
         return self.folder / "public.pem"
 
     @property
@@ -100,7 +100,7 @@ class Site:
         return file
 
     def command(self, *words: str, code: int | None = 0) -> "subprocess.CompletedProcess[bytes]":
-        """Run a command of the product; any other exit code than ``code`` is a failure, None takes each."""
+        """Run a command of the product; fail on any exit code other than ``code``, while None accepts every code."""
         done = completed(words)
         assert code in (done.returncode, None), (
             f"{words[0]}: exit {done.returncode}: {(done.stdout + done.stderr).decode()}"
@@ -109,10 +109,10 @@ class Site:
 
 
 class Worker:
-    """One worker in its present life; its log holds all of its lives."""
+    """One worker in its current life; its log covers all of its lives."""
 
     def __init__(self, site: Site, name: str, tree: Path | None = None) -> None:
-        """Start it; ``tree`` is another checkout, whose program it shall be."""
+        """Start the worker; ``tree`` is another checkout whose program it should run."""
         self.site, self.name = site, name
         self.log = site.folder / f"worker-{name}.log"
         self._born = self.log.stat().st_size if self.log.exists() else 0
@@ -149,19 +149,19 @@ class Worker:
         self.process.send_signal(signal.SIGCONT)
 
     def stop(self) -> int:
-        """Ask it to end; return its exit code."""
+        """Ask the worker to end; return its exit code."""
         self.process.terminate()
         return self.ended()
 
     def ended(self) -> int:
-        """Wait until it ended; return its exit code."""
+        """Wait until the worker has ended; return its exit code."""
         try:
             return self.process.wait(PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"{self.name} does not end: {last_words(self.process, self.log)}") from None
 
     def said(self) -> str:
-        """Return the log of this life."""
+        """Return the log of the current life."""
         with self.log.open("rb") as log:
             log.seek(self._born)
             return log.read().decode(errors="replace")
@@ -175,7 +175,7 @@ class Worker:
             await asyncio.sleep(0.1)
 
     async def until_ended(self, seconds: float = PATIENCE_SECONDS) -> int:
-        """Wait until it ends by itself; return its exit code."""
+        """Wait until the worker ends by itself; return its exit code."""
         deadline = time.monotonic() + seconds
         while self.process.poll() is None:
             assert time.monotonic() < deadline, f"never ended: {last_words(self.process, self.log)}"
@@ -190,7 +190,7 @@ class Worker:
         return answer.status, body
 
     async def until_ready(self, seconds: float = PATIENCE_SECONDS) -> None:
-        """Wait until it owns partitions and serves them."""
+        """Wait until the worker owns partitions and serves them."""
         await self.until_said("metrics and health at", seconds)
         deadline = time.monotonic() + seconds
         while self.get("/readyz")[0] != http.client.OK:
@@ -198,7 +198,7 @@ class Worker:
             await asyncio.sleep(0.1)
 
     def resident_bytes(self) -> int:
-        """Return the memory that it holds now."""
+        """Return the memory that the worker uses now."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.split("VmRSS:")[1].split()[0]) * 1024
 
@@ -212,18 +212,18 @@ class Fleet:
         self.workers: dict[str, Worker] = {}
 
     def start(self, name: str, tree: Path | None = None) -> Worker:
-        """Start a worker, or the next life of one that ended; ``tree``: of another checkout."""
+        """Start a worker, or the next life of one that ended; ``tree`` is another checkout to run."""
         assert name not in self.workers or not self.workers[name].runs, f"{name} runs"
         self.workers[name] = Worker(self.site, name, tree)
         return self.workers[name]
 
     async def begin(self, *names: str) -> None:
-        """Start workers at once, and wait until all of them own partitions."""
+        """Start workers simultaneously, and wait until all of them own partitions."""
         for worker in [self.start(name) for name in names]:
             await worker.until_ready()
 
     def stop(self) -> None:
-        """Ask all to end; each must do so without a failure."""
+        """Ask all workers to end; each must end without a failure."""
         running = [worker for worker in self.workers.values() if worker.runs]
         for worker in running:
             worker.process.terminate()

@@ -1,4 +1,4 @@
-"""Records that nobody should send, under keys, in places and with headers that nobody should give them."""
+"""Records that nobody should send, with keys, places and headers that nobody should give them."""
 
 import re
 from collections.abc import Iterator
@@ -21,13 +21,13 @@ POLICIES = tuple(
     {name: part for name, part in policy(glob, **members).items() if name not in {"type", "version"}}
     for glob, members in RULED.items()
 )
-"""Default policies of what is right among them."""
+"""Default policies for the valid records among them."""
 
 
 def fuzzed(seed: int, partitions: int, count: int) -> Iterator[Sent]:
-    """Yield hostile records, the same for the same seed, now and then under another key, none, or in another place.
+    """Yield hostile records, the same for the same seed, sometimes under another key, none, or misplaced.
 
-    Homes are others every thousand records: absurd ones close a home, or carry it too far ahead.
+    The homes change every thousand records, because absurd records close a home or carry it too far ahead.
     """
     draw = np.random.default_rng(seed)
     for nth, (value, _) in enumerate(hostile(draw, count)):

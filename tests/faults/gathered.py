@@ -1,4 +1,4 @@
-"""A workload of open steps: members contribute to wards, and meters send several readings a step, from one seed."""
+"""A workload of open steps: members contribute to wards, meters send several readings per step; one seed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ WITHIN: tuple[dict[str, Any], ...] = (
     {"within": "max", "open_steps": 2, "absent": "approximated"},
 )
 READ = "read-"
-"""Begins the ids of meters: a reading may have no answer, and one that closes steps many."""
+"""The prefix of meter ids: a reading may have no answer, and one that closes steps may have many."""
 SCHEMES = ("adaptive", "balanced", "uniform")
 
 
 @dataclass(slots=True)
 class Ward:
-    """One series on its way: the first step that is open; ``collect`` is what its policy says of open steps."""
+    """The progress of one series: its first open step; ``collect`` is what its policy says about open steps."""
 
     name: str
     collect: dict[str, Any]
@@ -41,10 +41,10 @@ class Ward:
 
 
 class Gathered:
-    """Records without end, the same for the same seed."""
+    """An endless sequence of records, the same for the same seed."""
 
     def __init__(self, seed: int, wards: int = 40, meters: int = 12) -> None:
-        """Make the wards and the meters."""
+        """Create the wards and the meters."""
         self._draw = np.random.default_rng(seed)
         self._wards = [
             Ward(f"ward-{nth}", COLLECTS[nth % len(COLLECTS)], SCHEMES[nth // len(COLLECTS) % len(SCHEMES)])
@@ -62,7 +62,7 @@ class Gathered:
             yield self._sent(self._next(ward))
 
     def closing(self) -> Iterator[Sent]:
-        """Yield what ends every one of them: nothing is open afterwards, and all input can be acknowledged."""
+        """Yield records that end every series: nothing stays open, so all input can be acknowledged."""
         for ward in self._wards:
             yield self._sent({"type": "close", "series": ward.name})
 
@@ -97,7 +97,7 @@ class Gathered:
         return self._policy(ward) if chance < 0.997 else {**self._watermark(ward, ward.step + 1), "seed": "none"}
 
     def _read(self, ward: Ward, chance: float) -> dict[str, Any]:
-        """Return a reading, late, doubled or out of order too, a watermark without a seed, or a policy."""
+        """Return a reading (also late, doubled or out of order), a watermark without a seed, or a policy."""
         draw = self._draw
         if chance < 0.01:
             return self._policy(ward)

@@ -1,4 +1,4 @@
-"""A workload of statistics: readings in the units of days and weeks, landmarks in time and late, from one seed."""
+"""A workload of statistics: readings in units of days and weeks, landmarks on time and late, from one seed."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ DAY_MS: Final = 24 * HOUR_MS
 WEEK_MS: Final = 7 * DAY_MS
 START_MS: Final = 1_600_000_000_000
 SENT: Final = f"{READ}units-"
-"""Begins the ids of the series: a reading may have no answer, and one that closes steps many."""
+"""The prefix of series ids: a reading may have no answer, and one that closes steps may have many."""
 NUMBER: Final = {"kind": "number", "lower": 0, "upper": 100, "resolution": 0.5}
 _ZONE: Final = [[0, HOUR_MS], [START_MS + 9 * DAY_MS, 2 * HOUR_MS], [START_MS + 30 * DAY_MS, HOUR_MS]]
 
@@ -58,7 +58,7 @@ FORMS: Final[tuple[dict[str, Any], ...]] = (
 
 @dataclass(slots=True)
 class Meter:
-    """One series on its way: which policy it has, and how far its readings are."""
+    """The progress of one series: its policy, and how far its readings have come."""
 
     name: str
     form: dict[str, Any]
@@ -67,7 +67,7 @@ class Meter:
 
 
 class Measured:
-    """Records without end, the same for the same seed."""
+    """An endless sequence of records, the same for the same seed."""
 
     def __init__(self, seed: int, meters: int = 25) -> None:
         """Make the meters."""
@@ -108,10 +108,10 @@ class Measured:
 
 
 def unit_budget_holds(period: list[dict[str, Any]], spent: Callable[[int], int]) -> bool:
-    """Tell whether late landmarks and any window of units fit the budget of a version, by what was released.
+    """Return whether late landmarks and any window of units fit a version's budget, judging by its releases.
 
     ``spent`` returns what the release of a step spent. A unit that becomes a landmark after its release loses a
-    window's part of that; what was a landmark before is in no release.
+    window's share of that; units that were landmarks before are in no release.
     """
     protection = period[0]["parameters"]["protection"]
     step_ms, unit_ms, window = protection["step"], protection["unit"], protection.get("window", 1)

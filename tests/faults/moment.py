@@ -1,4 +1,4 @@
-"""The moment that the tail rule is for: a worker killed between its ledger entries and their commit."""
+"""The moment for which the tail rule exists: a worker dies between its ledger entries and their commit."""
 
 import asyncio
 import time
@@ -8,13 +8,13 @@ from tests.faults.topics import Topics
 from tests.patience import PATIENCE_SECONDS
 
 _SETTLE_SECONDS = 0.3
-"""For what was on its way when the worker froze."""
+"""Time for requests that were in flight when the worker froze."""
 
 
 async def freeze_with_tail(worker: Worker, topics: Topics, seconds: float = PATIENCE_SECONDS) -> int:
-    """Freeze a worker while its transaction is open and ledger entries lie in the log; return how many.
+    """Freeze a worker with an open transaction and ledger entries in the log; return how many.
 
-    It must be at work: frozen at a moment without such a tail it is woken and tried again.
+    The worker must be busy: if it is frozen without such a tail, it is woken and the next attempt follows.
     """
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

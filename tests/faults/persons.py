@@ -1,4 +1,4 @@
-"""A workload of persons: each has a few series and a cap, and new series come all the while, from one seed."""
+"""A workload of persons, each with a few series and a cap; new series keep arriving, all from one seed."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +17,7 @@ _LIFETIMES = (0.4, 0.8, 1.5, 5.0)
 
 
 class Persons:
-    """Events of series whose ids begin with a person, keyed by it; the same for the same seed."""
+    """Events of series whose ids begin with a person, who is the key; the same for the same seed."""
 
     def __init__(self, seed: int) -> None:
         """Know of nobody yet."""

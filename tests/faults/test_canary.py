@@ -1,4 +1,4 @@
-"""Raw values on every path through the system, searched for in everything that it leaves behind."""
+"""Raw values on every path through the system, searched for in everything that the system leaves behind."""
 
 import asyncio
 import os
@@ -52,7 +52,7 @@ def observation(series: str, step: int, value: object, **more: object) -> bytes:
 
 
 def decided(aviary: Aviary, step: int) -> Iterator[tuple[str, bytes]]:
-    """Yield one event a series, with a valid value of each kind."""
+    """Yield one event per series, with a valid value of each kind."""
     for series in ("number-0", "filtered-0", "narrow-0", "unclamped-0", "lenient-0"):
         yield series, observation(series, step, aviary.number(series))
     yield "counts-0", observation("counts-0", step, {"walk": aviary.count("counts"), "ride": aviary.count("counts")})
@@ -62,7 +62,7 @@ def decided(aviary: Aviary, step: int) -> Iterator[tuple[str, bytes]]:
 
 
 def refused(aviary: Aviary) -> Iterator[tuple[str, bytes]]:
-    """Yield what is rejected, once for each reason and way."""
+    """Yield records that are rejected, one for each reason and way."""
     last = START_MS + STEPS * STEP_MS
     yield "number-0", observation("number-0", STEPS - 1, aviary.number("duplicate"))
     yield "number-0", observation("number-0", 1, aviary.number("late"))
@@ -96,7 +96,7 @@ def refused(aviary: Aviary) -> Iterator[tuple[str, bytes]]:
 
 
 def records(aviary: Aviary) -> Iterator[Sent]:
-    """Yield every path's records, misplaced ones and headers among them."""
+    """Yield the records of every path, including misplaced ones and headers."""
     for step in range(STEPS):
         for series, value in decided(aviary, step):
             yield Sent(series.encode(), value)
@@ -111,7 +111,7 @@ def records(aviary: Aviary) -> Iterator[Sent]:
 
 
 def rows(folder: Path) -> dict[str, bytes]:
-    """Return keys and values of every database below a folder: on the disk their blocks are compressed."""
+    """Return the keys and values of every database below a folder, whose blocks are compressed on disk."""
     content = {}
     for path in sorted({file.parent for file in folder.rglob("CURRENT")}):
         database = rocksdict.Rdict(str(path), rocksdict.Options(raw_mode=True))
@@ -121,7 +121,7 @@ def rows(folder: Path) -> dict[str, bytes]:
 
 
 def commands(site: Site, aviary: Aviary, inputs: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield what every command says that reads the input or the outputs, in success and in failure."""
+    """Yield what every command prints that reads the input or the outputs, on success and on failure."""
     config, out = str(site.config()), site.folder / "replay"
 
     def run(*words: str, code: int = 0) -> tuple[str, bytes]:
@@ -158,13 +158,13 @@ def commands(site: Site, aviary: Aviary, inputs: Path) -> Iterator[tuple[str, by
 
 
 def answers(worker: Worker) -> Iterator[tuple[str, bytes]]:
-    """Yield what the worker says over HTTP."""
+    """Yield what the worker answers over HTTP."""
     for path in PATHS:
         yield f"HTTP {path}", worker.get(path)[1]
 
 
 async def test_raw_values_are_found_nowhere(tmp_path: Path, seed: int) -> None:
-    """Sent on every path, at log level debug, through crashes: raw values stand in the input topic alone."""
+    """Raw values are only in the input topic, though sent on every path, at log level debug, through crashes."""
     aviary = Aviary(seed)
     places: dict[str, bytes] = {}
     more = dict(MORE)
@@ -219,7 +219,7 @@ async def test_raw_values_are_found_nowhere(tmp_path: Path, seed: int) -> None:
 
 
 def _control(aviary: Aviary, public: bytes, folder: Path) -> None:
-    """The search finds every canary where it must be, and each form of each in a planted leak."""
+    """The search finds every canary where it must be, and finds each form of each in a planted leak."""
     search = Search(aviary.canaries)
     sent = {canary.path for canary in aviary.canaries if not canary.path.startswith("csv")}
     assert len(aviary.canaries) > 100
@@ -240,7 +240,7 @@ def _site(broker: LocalBroker, folder: Path, more: dict[str, object]) -> Site:
 
 
 def test_messages_of_errors_stay_inside() -> None:
-    """Of an error that may hold a raw value only its kind and place are told."""
+    """Only the kind and place of an error are given if the error may hold a raw value."""
     aviary = Aviary(1)
     with pytest.raises(ValueError, match="canary") as caught:
         float(aviary.text("conversion"))

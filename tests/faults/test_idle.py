@@ -1,6 +1,6 @@
-"""Whatever acts on a worker while nothing is sent, one by one: what is sent afterwards is released once.
+"""Each event that may affect an idle worker, one by one: whatever is sent afterwards is released once.
 
-The defaults take minutes to days; brokers of the test's own have short ones.
+The defaults take minutes to days; the test's own brokers use short ones.
 """
 
 import asyncio
@@ -22,21 +22,21 @@ from tests.kafka.installation import Installation, readings
 from tests.patience import ANSWER_SECONDS, PATIENCE_SECONDS, awaited
 
 SERIES: Final = 20
-"""As many as have at least one in each partition."""
+"""Enough for at least one series in each partition."""
 TRANSACTIONS: Final = 2
-"""The level of `transaction.version` that a new cluster of Kafka 4.1 has."""
+"""The level of `transaction.version` in a new cluster of Kafka 4.1."""
 
 Act = Callable[[Brokers, Installation], None]
 
 
 def restart(brokers: Brokers, _: Installation) -> None:
-    """Stop the only broker, and start it again."""
+    """Stop the only broker, and restart it."""
     asyncio.run(brokers.stop(0))
     asyncio.run(brokers.start(0))
 
 
 def move(brokers: Brokers, installation: Installation) -> None:
-    """Stop the broker that coordinates the group; another one does then."""
+    """Stop the broker that coordinates the group; another broker takes over."""
     before = asyncio.run(_coordinator(installation, 0))
     asyncio.run(brokers.stop(before - 1))
     installation.broker = brokers.running
@@ -44,13 +44,13 @@ def move(brokers: Brokers, installation: Installation) -> None:
 
 
 def delete(_: Brokers, installation: Installation) -> None:
-    """Delete all events, as the topic's retention does."""
+    """Delete all events, as the retention of the topic does."""
     installation.forget_events(-1)
     assert installation.read(installation.names.events) == []
 
 
 def expired(_: Brokers, installation: Installation) -> None:
-    """Wait until the group's offsets are gone."""
+    """Wait until the group's offsets have expired."""
     awaited(lambda: not installation.committed(), lambda: "the group keeps its offsets")
 
 
@@ -64,12 +64,12 @@ class Case(NamedTuple):
     brokers: Mapping[str, str] = {}
     """Settings of the brokers."""
     environment: Mapping[str, str] = {}
-    """Where Faust reads settings of the worker's consumer."""
+    """Environment from which Faust reads settings of the worker's consumer."""
     act: Act = nothing
     seconds: float = 12.0
-    """How long nothing is sent, at least; several times what expires."""
+    """The minimum time for which nothing is sent; several times the expiry time."""
     runs: bool = True
-    """Whether the worker runs meanwhile; else another one starts afterwards."""
+    """Whether the worker runs meanwhile; if not, another one starts afterwards."""
     nodes: int = 1
     """How many brokers there are."""
     said: str = ""
@@ -105,7 +105,7 @@ CASES: Final = {
 def test_what_is_sent_after_idleness_is_released_once(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the same worker, unless it ended meanwhile; nothing that was released before is released again."""
+    """The same worker does so unless it ended meanwhile; nothing released before is released again."""
     case = CASES[name]
     for variable, value in case.environment.items():
         monkeypatch.setenv(variable, value)
@@ -153,7 +153,7 @@ def _running(folder: Path, case: Case) -> Iterator[Brokers]:
 
 
 async def _coordinator(installation: Installation, before: int) -> int:
-    """Return the broker that coordinates the group once it is another one than ``before``."""
+    """Return the broker that coordinates the group once it differs from ``before``."""
     async with administration(bootstrap_servers=installation.broker.bootstrap_servers) as admin:
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:

@@ -1,4 +1,4 @@
-"""Workers killed without warning at random moments, over and over; nothing is lost, doubled, or decided differently."""
+"""Workers repeatedly killed without warning at random; nothing is lost, doubled, or decided differently."""
 
 import asyncio
 import time
@@ -28,11 +28,11 @@ MORE = {
 
 
 async def test_kills(broker: LocalBroker, tmp_path: Path, kills: int, events: int, seed: int) -> None:
-    """Two workers over four partitions are killed again and again while events flow; every promise holds at the end.
+    """Every promise holds although two workers on four partitions are killed repeatedly while events flow.
 
     Default policies are renewed on the way. A third of the events is collected data, whose counts are in the memory of
-    those who die. Another part is of persons with several series each, whose claims meet their caps, and another one of
-    days and weeks of many units, whose readings lie in sealed rows.
+    the killed workers. Another part belongs to persons with several series each, whose claims meet their caps. Another
+    consists of days and weeks of many units, whose readings are in sealed rows.
     """
     site = Site(broker.bootstrap_servers, tmp_path, "kills", PARTITIONS, RENEWED, MORE, signed=True).prepare()
     topics, draw = Topics(site), np.random.default_rng(seed)

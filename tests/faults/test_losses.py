@@ -1,4 +1,4 @@
-"""What a run loses on the way: local state, the broker, a worker's time, key, configuration, the changelog."""
+"""What a run loses: local state, the broker, a worker's time, the key, configuration, the changelog."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ SMALL_BATCHES = {"lifetime_epsilon": LIFETIME_EPSILON, "batch_records": 50}
 
 
 def newcomers(first: int, count: int) -> list[Sent]:
-    """Return events of series that each come twice: every batch adopts the default policy anew."""
+    """Return events of series that occur twice each: every batch adopts the default policy again."""
     return [
         Sent(
             f"meter-{number // 2}".encode(),
@@ -35,7 +35,7 @@ def newcomers(first: int, count: int) -> list[Sent]:
 
 
 async def test_local_state_deleted(broker: LocalBroker, tmp_path: Path, seed: int) -> None:
-    """Without its local state a worker reads everything back from the changelog and goes on as if nothing was."""
+    """Without local state a worker reads everything back from the changelog and continues as if nothing was."""
     site = Site(broker.bootstrap_servers, tmp_path, "stateless", 4, DEFAULTS, SMALL_BATCHES).prepare()
     topics, workload = Topics(site), Workload(seed, 100)
     with Fleet(site) as fleet:
@@ -51,9 +51,9 @@ async def test_local_state_deleted(broker: LocalBroker, tmp_path: Path, seed: in
 
 
 async def test_broker_killed(tmp_path: Path, seed: int) -> None:
-    """The broker is killed while workers are at work; when it is back they go on by themselves, but who was ended.
+    """When a killed broker returns, its workers continue by themselves, except one that was ended meanwhile.
 
-    That one ends well meanwhile, as ever: it has nobody to acknowledge to.
+    That worker ends normally, as always: it has nobody to acknowledge to.
     """
     with LocalBroker.start(tmp_path / "kafka") as first:
         site = Site(first.bootstrap_servers, tmp_path / "site", "brokerless", 4, DEFAULTS, SMALL_BATCHES).prepare()
@@ -81,7 +81,7 @@ async def test_broker_killed(tmp_path: Path, seed: int) -> None:
 
 
 async def test_zombie(broker: LocalBroker, tmp_path: Path, seed: int) -> None:
-    """A worker frozen in the middle of a transaction and woken after its session writes nothing that counts."""
+    """A worker frozen in mid-transaction and woken after its session expired writes nothing that counts."""
     site = Site(broker.bootstrap_servers, tmp_path, "zombie", 4, DEFAULTS, SMALL_BATCHES).prepare()
     topics, workload = Topics(site), Workload(seed, 200)
     with Fleet(site) as fleet:
@@ -109,9 +109,9 @@ CHANGED = [{"series": "meter-*", **policy(NUMBER, "adaptive", epsilon=0.5)}, *DE
 
 @pytest.mark.parametrize("change", ["key", "default", "no-default"])
 async def test_changed_with_tail(broker: LocalBroker, tmp_path: Path, change: str) -> None:
-    """Another key or default policy between a crash and the restart: the partition stops, says so, and says what to do.
+    """If the key or default policy changes between crash and restart, the partition stops and gives the remedy.
 
-    With the old ones back it goes on, and nothing was spent twice.
+    With the old ones restored it continues, and nothing was spent twice.
     """
     site = Site(broker.bootstrap_servers, tmp_path, f"changed-{change}", 1, DEFAULTS, SMALL_BATCHES).prepare()
     topics = Topics(site)
@@ -150,7 +150,7 @@ async def test_changed_with_tail(broker: LocalBroker, tmp_path: Path, change: st
 
 
 async def test_changed_without_tail(broker: LocalBroker, tmp_path: Path) -> None:
-    """When all is committed another default policy is adopted: new series have it, older ones keep theirs."""
+    """Once everything is committed, a new default policy applies to new series; older ones keep theirs."""
     site = Site(broker.bootstrap_servers, tmp_path, "adopted", 1, DEFAULTS, SMALL_BATCHES).prepare()
     topics = Topics(site)
     with Fleet(site) as fleet:
@@ -175,7 +175,7 @@ async def test_changed_without_tail(broker: LocalBroker, tmp_path: Path) -> None
 
 
 async def test_changelog_lost(broker: LocalBroker, tmp_path: Path, seed: int) -> None:
-    """The changelog topic is gone after a crash: workers stop, `recover` rebuilds, and the end is as if never lost."""
+    """If the changelog is lost after a crash, workers stop and `recover` rebuilds; the end is as if never lost."""
     site = Site(broker.bootstrap_servers, tmp_path, "rowless", 2, DEFAULTS, SMALL_BATCHES).prepare()
     topics, workload = Topics(site), Workload(seed, 150)
     with Fleet(site) as fleet:

@@ -1,4 +1,4 @@
-"""Valid records that would stop everything behind them if their effects had no bound."""
+"""Valid records that would block everything after them if their effects had no bound."""
 
 from pathlib import Path
 
@@ -12,18 +12,18 @@ from tests.faults.verdict import judge
 from tests.faults.workload import DEFAULTS, NUMBER, START_MS
 
 A_RECORD = 18_000
-"""Single landmarks that a record of 256 KiB holds."""
+"""The number of single landmarks in a record of 256 KiB."""
 RECORDS = 10
 
 
 def landmarks(nth: int) -> bytes:
-    """Return landmarks of which no two touch, after all earlier ones."""
+    """Return landmarks of which no two touch, all after the earlier ones."""
     first = START_MS + 2 * A_RECORD * nth
     return orjson.dumps({"type": "landmarks", "series": "many", "add": list(range(first, first + 2 * A_RECORD, 2))})
 
 
 async def test_a_series_cannot_outgrow_its_row(broker: LocalBroker, tmp_path: Path) -> None:
-    """One that registers landmarks without end is refused at last; its partition, and it itself, go on."""
+    """A series that registers landmarks without end is refused at last; the series and its partition continue."""
     site = Site(broker.bootstrap_servers, tmp_path, "poison", 1, DEFAULTS).prepare()
     topics = Topics(site)
     protection = {"level": "landmark", "step": 1}

@@ -18,11 +18,11 @@ Isolation = Literal["read_committed", "read_uncommitted"]
 MOST_BYTES = 16 * 1024 * 1024
 _FLIGHT = 500
 _REVIVAL_SECONDS = 10.0
-"""How long a fleet may be without a worker that runs while input waits."""
+"""How long a fleet may be without a running worker while input waits."""
 
 
 class Sent(NamedTuple):
-    """A record to send; a partition of None is that of its key."""
+    """A record to send; if the partition is None, the key determines it."""
 
     key: bytes | None
     value: bytes | None
@@ -37,11 +37,11 @@ class Topics:
     site: Site
 
     async def read(self, meaning: str, isolation: Isolation = "read_committed") -> list[Any]:
-        """Return every record of a topic, partition after partition."""
+        """Return every record of a topic, one partition after another."""
         return [record async for record in self.walk(meaning, isolation)]
 
     async def walk(self, meaning: str, isolation: Isolation = "read_committed") -> AsyncIterator[Any]:
-        """Yield every record of a topic, partition after partition; of the ledger no claim."""
+        """Yield every record of a topic, one partition after another; ledger claims are excluded."""
         topic = self.site.topics[meaning]
         async with self._consumer(isolation) as consumer:
             for tp in [TopicPartition(topic, number) for number in range(self.site.partitions)]:
@@ -55,18 +55,18 @@ class Topics:
                                 yield record
 
     async def ends(self, meaning: str, isolation: Isolation = "read_uncommitted") -> list[int]:
-        """Return where each partition of a topic ends; read-committed it ends at the first open transaction."""
+        """Return the end of each partition; read-committed, that is the first open transaction."""
         tps = [TopicPartition(self.site.topics[meaning], number) for number in range(self.site.partitions)]
         async with self._consumer(isolation) as consumer:
             ends = await consumer.end_offsets(tps)
         return [ends[tp] for tp in tps]
 
     async def written(self) -> int:
-        """Return how much all outputs hold, whatever became of it."""
+        """Return how much all outputs hold, including records that were not committed."""
         return sum(await self.ends("ledger")) + sum(await self.ends("rejects"))
 
     async def send(self, records: Iterable[Sent]) -> int:
-        """Send in order; return how many."""
+        """Send the records in order; return their number."""
         count = 0
         async with AIOKafkaProducer(
             bootstrap_servers=self.site.bootstrap, enable_idempotence=True, max_request_size=MOST_BYTES, linger_ms=5
@@ -92,15 +92,15 @@ class Topics:
         return count
 
     async def committed(self) -> tuple[int, list[str]]:
-        """Return how much input the group acknowledged, and the metadata of its offsets."""
+        """Return how much input the group has acknowledged, and the metadata of its offsets."""
         topic = self.site.topics["events"]
         found = await asyncio.to_thread(committed, self.site.bootstrap, self.site.name, topic)
         return sum(offset for offset, _ in found.values()), [metadata for _, metadata in found.values()]
 
     async def until_decided(self, fleet: Fleet, seconds: float = PATIENCE_SECONDS) -> None:
-        """Wait until all input is acknowledged; ``seconds`` is the patience with a standstill.
+        """Wait until all input is acknowledged; ``seconds`` is the longest standstill to tolerate.
 
-        A fleet without a running worker has less time, from when the last one ended: a test may start it again.
+        A fleet without a running worker has less time, counted from when the last one ended: a test may restart it.
         """
         total = sum(await self.ends("events"))
         done, since = -1, time.monotonic()
@@ -117,7 +117,7 @@ class Topics:
             await asyncio.sleep(0.3)
 
     async def remake(self, meaning: str) -> None:
-        """Delete a topic and make it again, empty."""
+        """Delete a topic and create it again, empty."""
         async with administration(bootstrap_servers=self.site.bootstrap) as admin:
             await admin.delete_topics([self.site.topics[meaning]])
             deadline = time.monotonic() + PATIENCE_SECONDS
@@ -137,10 +137,10 @@ class Topics:
 
 
 def partition_of(key: bytes | None, partitions: int) -> int:
-    """Return where Kafka's default partitioner puts a key; records without one go to the first."""
+    """Return the partition that Kafka's default partitioner gives a key; records without a key go to the first."""
     return 0 if key is None else (int(murmur2(key)) & 0x7FFFFFFF) % partitions
 
 
 def input_of(record: Any) -> tuple[int, int]:
-    """Return partition and offset of the input that an output record answers."""
+    """Return partition and offset of the input record that an output record answers."""
     return record.partition, int(dict(record.headers)["input"])

@@ -1,4 +1,4 @@
-"""The verdict on a site: what its topics hold against the promises, computed from nothing but topics and ``replay``."""
+"""The verdict on a site: its topics compared with the promises, using only topics and ``replay``."""
 
 import json
 from collections import Counter, defaultdict
@@ -20,50 +20,50 @@ Inputs = Mapping[tuple[int, int], bytes | None]
 
 @dataclass
 class Verdict:
-    """What was counted, and which promises were broken."""
+    """The counts, and the promises that were broken."""
 
     inputs: int = 0
     decided: int = 0
     rejected: int = 0
     lost: int = 0
-    """Inputs that were passed over without an answer, and entries of releases without their release."""
+    """Inputs that were skipped without an answer, and release entries without their release."""
     waiting: int = 0
-    """Inputs beyond the last answer of their partition."""
+    """Inputs after the last answer of their partition."""
     doubled: int = 0
     differing: int = 0
-    """Places with two different records, and series that differ from the replay's."""
+    """Places with two different records, and series that differ from those of the replay."""
     aborted: int = 0
-    """Records in the outputs' logs that only an uncommitted reader sees."""
+    """Records in the output logs that only an uncommitted reader sees."""
     repeated: int = 0
-    """Places of a chain that the uncommitted log holds more than once: here the tail rule was at work."""
+    """Chain places that the uncommitted log holds more than once, because the tail rule applied there."""
     series: int = 0
     entries: int = 0
     heads: int = 0
     members: int = 0
     """Of which something was claimed."""
     renewals: int = 0
-    """Versions that began with an event, not by a record of their own."""
+    """Versions that an event started, without a record of their own."""
     statistics: int = 0  # releases over many units
     late_landmarks: int = 0  # registrations that cost something: their units were released
     unsigned: int = 0
-    """Entries that no head covers when all workers have stopped."""
+    """Entries not covered by any head once all workers have stopped."""
     replayed: bool = False
     audit: str = ""
-    """What the product's audit says: HOLDS, or the codes of its findings."""
+    """The result of the product's audit: HOLDS, or the codes of its findings."""
     reasons: dict[str, int] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
-    """The promises that were broken, each in a sentence."""
+    """The promises that were broken, one sentence each."""
 
 
 async def judge(site: Site, *, replay: bool = True) -> Verdict:
-    """Check everything; an `AssertionError` says which promises were broken."""
+    """Check everything; raise an `AssertionError` that names the broken promises."""
     verdict = await weigh(site, replay=replay)
     assert not verdict.broken, verdict.broken
     return verdict
 
 
 async def weigh(site: Site, *, replay: bool = True) -> Verdict:
-    """Check everything and count; `broken` of the verdict says which promises were."""
+    """Check everything and count; `broken` of the verdict names the broken promises."""
     topics = Topics(site)
     names = ("releases", "ledger", "rejects")
     committed = {name: await topics.read(name) for name in names}
@@ -91,10 +91,10 @@ async def weigh(site: Site, *, replay: bool = True) -> Verdict:
 
 
 def _answers(verdict: Verdict, inputs: Inputs, committed: Mapping[str, list[Any]]) -> None:
-    """Each input has one reject, or its ledger entries; nothing is answered twice.
+    """Check that each input has one reject, or its ledger entries, and that nothing is answered twice.
 
-    Contributions, readings of meters and watermarks may have no answer, and what closes steps many: the replay tells
-    whether they are right.
+    Contributions, readings of meters and watermarks may have no answer, and a record that closes steps may have many:
+    the replay shows whether they are right.
     """
     places = set(inputs)
     silent = {place for place, value in inputs.items() if _collected(value)}
@@ -142,7 +142,7 @@ def _collected(value: bytes | None) -> bool:
 
 
 def _uncommitted(verdict: Verdict, committed: Mapping[str, list[Any]], uncommitted: Mapping[str, list[Any]]) -> None:
-    """Whoever reads uncommitted sees no two records that differ for the same place, and the same in the end."""
+    """Check that uncommitted readers see no two differing records for a place, and the same records in the end."""
     places = {
         "releases": lambda record: _place(record, "timestamp"),
         "ledger": lambda record: _place(record, "sequence"),
@@ -163,9 +163,9 @@ def _uncommitted(verdict: Verdict, committed: Mapping[str, list[Any]], uncommitt
 
 
 def _theorem(verdict: Verdict, committed: Mapping[str, list[Any]]) -> None:
-    """By what was really published: in each period, landmarks as registered in the end plus any other step fit epsilon.
+    """Check that in each period the final landmarks plus any other step fit epsilon, by the actual releases.
 
-    A prefix spends no more than the whole, so the end speaks for every moment before it.
+    A prefix spends no more than the whole, so the end proves it for every earlier moment.
     """
     # An entry without its release is counted as lost; it published nothing.
     spent: defaultdict[tuple[str, int], int] = defaultdict(int)
@@ -190,7 +190,7 @@ def _theorem(verdict: Verdict, committed: Mapping[str, list[Any]]) -> None:
 
 
 def _members(chains: Mapping[str, list[dict[str, Any]]]) -> int:
-    """Check that caps fall, and that what a member's series claim fits the last; return how many members claim."""
+    """Check that caps fall and that the claims of a member's series fit the last cap; return how many claim."""
     claims: dict[str, int] = defaultdict(int)
     for series, chain in chains.items():
         claims[series.partition("/")[0]] += chain[0].get("lifetime_nano", 0)
@@ -241,7 +241,7 @@ def _holds(period: list[dict[str, Any]], series: str, spent: Mapping[tuple[str, 
 def _windows_hold(
     period: list[dict[str, Any]], series: str, spent: Mapping[tuple[str, int], int], window_ms: int
 ) -> bool:
-    """Tell whether no window of a period without private dissimilarities spends more than epsilon."""
+    """Return whether no window of a period without private dissimilarities spends more than epsilon."""
     starts = [entry["timestamp"] for entry in period if entry["entry"] == "release"]
     windows = ([start for start in starts if last - window_ms < start <= last] for last in starts)
     sums = (sum(spent[series, start] for start in window) for window in windows)
@@ -249,7 +249,7 @@ def _windows_hold(
 
 
 def _audit(verdict: Verdict, site: Site) -> None:
-    """The product's audit finds nothing, in ledger and releases, and in the heads where they are signed."""
+    """Check that the product's audit finds nothing in ledger, releases and, if signed, heads."""
     heads = ["--heads", "--public-key", str(site.public_key)] if site.signed else []
     report = orjson.loads(site.command("audit", "--config", str(site.config()), "--json", *heads, code=None).stdout)
     codes = sorted(Counter(finding["code"] for finding in report["findings"]).items())
@@ -260,7 +260,7 @@ def _audit(verdict: Verdict, site: Site) -> None:
 
 
 def _replay(verdict: Verdict, site: Site, inputs: Inputs, committed: Mapping[str, list[Any]]) -> None:
-    """`replay` of the input with the same key gives the same bytes; rejects name the same records and reasons."""
+    """Check that `replay` with the same key gives the same bytes, and rejects for the same records and reasons."""
     file, out = site.folder / "inputs.jsonl", site.folder / "replay"
     file.write_bytes(b"".join((value or b"null") + b"\n" for value in inputs.values()))
     where = ("--out", str(out), "--key", str(site.key), "--config", str(site.config()))
@@ -291,7 +291,7 @@ def _by_series(lines: Iterable[bytes]) -> dict[str, list[bytes]]:
 
 
 def _reasons(lines: Iterable[bytes]) -> dict[str, list[str]]:
-    """Return timestamp and reason of each series' rejects, in order."""
+    """Return the timestamp and reason of each series' rejects, in order."""
     found: dict[str, list[str]] = defaultdict(list)
     for line in lines:
         reject = orjson.loads(line)

@@ -1,4 +1,4 @@
-"""A workload: many series of every kind, scheme and level, with all that goes wrong in real life, from one seed."""
+"""A workload: many series of every kind, scheme and level, with typical real-life trouble, from one seed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ CATEGORY = {"kind": "category", "categories": ["home", "work", "road"]}
 
 
 def policy(value: object, scheme: str, *, epsilon: float = 1.0, level: str = "landmark", **more: Any) -> dict[str, Any]:
-    """Return the parameters of a policy whose landmarks, if it has any, lie among the first steps."""
+    """Return policy parameters whose landmarks, if any, are among the first steps."""
     protection: dict[str, object] = {"level": level, "step": STEP_MS}
     if level == "landmark":
         first, interval = START_MS + 7 * STEP_MS, [START_MS + 20 * STEP_MS, START_MS + 30 * STEP_MS]
@@ -40,7 +40,7 @@ def policy(value: object, scheme: str, *, epsilon: float = 1.0, level: str = "la
 
 
 _RANGE = {"start": START_MS, "end": START_MS + 40 * STEP_MS}
-"""Where dummies are drawn: all landmarks lie in it."""
+"""The range from which dummies are drawn; it contains all landmarks."""
 
 DEFAULTS: tuple[dict[str, Any], ...] = (
     {"series": "meter-*", **policy(NUMBER, "adaptive")},
@@ -50,14 +50,14 @@ DEFAULTS: tuple[dict[str, Any], ...] = (
     {"series": "ring-*", **policy(NUMBER, "ba", level="w-event")},
     {"series": "veil-*", **policy(NUMBER, "balanced", dummies={"method": "heuristic", **_RANGE})},
 )
-"""The default policies; series of other names bring their own, or have none."""
+"""The default policies; series with other names bring their own policy or have none."""
 
 _BOUNDS = [START_MS + step * STEP_MS + STEP_MS // 2 for step in (4, 9, 16, 17, 33)]
 RENEWED: tuple[dict[str, Any], ...] = tuple(
     {**default, "renew": _BOUNDS} if default["series"] in {"meter-*", "phone-*", "veil-*"} else default
     for default in DEFAULTS
 )
-"""The same, some of which begin again: the lifetime has room for two or three versions."""
+"""The same policies, some of which are renewed: the lifetime has room for two or three versions."""
 
 OWN: tuple[dict[str, Any], ...] = (
     policy(NUMBER, "balanced"),
@@ -86,7 +86,7 @@ _FAMILIES = (*_KINDS, *(f"own{nth}" for nth in range(len(OWN))), "stray")
 
 @dataclass(slots=True)
 class Course:
-    """One series on its way: the next step that it has not used."""
+    """The progress of one series: its next unused step."""
 
     name: str
     own: dict[str, Any] | None
@@ -97,10 +97,10 @@ class Course:
 
 
 class Workload:
-    """Events without end, the same for the same seed."""
+    """An endless sequence of events, the same for the same seed."""
 
     def __init__(self, seed: int, series: int = 600) -> None:
-        """Make the courses of ``series`` series."""
+        """Create the courses of ``series`` series."""
         self._draw = np.random.default_rng(seed)
         self._courses = [_course(nth) for nth in range(series)]
         self.sent = 0
@@ -133,7 +133,7 @@ class Workload:
         return {"series": course.name, "timestamp": moment, "value": self._value(course.kind)}
 
     def _oddity(self, course: Course, chance: int) -> dict[str, Any] | bytes:
-        """Return what is not a plain event, by a chance of a hundred."""
+        """Return something other than a plain event, chosen by a chance out of a hundred."""
         draw = self._draw
         if chance < 45:  # a duplicate, or late
             return self._at(course, course.step if chance < 25 else course.step - int(draw.integers(1, 10)))

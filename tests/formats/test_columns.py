@@ -1,4 +1,4 @@
-"""Many records read and written at once, against `wire` and `encoding` one by one."""
+"""Reading and writing many records in bulk, compared with `wire` and `encoding` for single records."""
 
 import json
 from math import isnan
@@ -33,7 +33,7 @@ RECORDS = st.one_of(
 
 @given(st.lists(DOUBLES, min_size=1), st.lists(INTEGERS, min_size=1))
 def test_numbers_are_written_as_single_ones_are(doubles: list[float], integers: list[int]) -> None:
-    """The shortest decimal of a double, and whole numbers; alone and beside each other."""
+    """Doubles have their shortest decimal, and whole numbers are right too; alone and beside each other."""
     assert texts(np.array(doubles)) == [orjson.dumps(one).decode() for one in doubles]
     assert texts(np.array(integers, np.int64)) == [orjson.dumps(one).decode() for one in integers]
     assert texts(np.array([*doubles, 0.0, -0.0])[-2:]) == ["0.0", "-0.0"]
@@ -48,7 +48,7 @@ def test_numbers_are_written_as_single_ones_are(doubles: list[float], integers: 
 
 @given(st.lists(st.tuples(RECORDS, st.sampled_from([b"a", b"b", None, 'a"\\é\u2028'.encode()])), max_size=12))
 def test_observations_are_those_of_single_records(given: list[tuple[bytes | None, bytes | None]]) -> None:
-    """Each is one for `wire`, under the key of its series; every other record that names a series sets it apart."""
+    """Each is what `wire` reads, under its series' key; any other record that names a series sets it apart."""
     records = Records.of(InputRecord("e", 0, nth, 0, key, value) for nth, (value, key) in enumerate(given))
     found = observations(records, str.encode)
     seen: dict[int, tuple[str, int, Any]] = {}
@@ -68,7 +68,7 @@ def test_observations_are_those_of_single_records(given: list[tuple[bytes | None
 
 
 def test_no_value_is_shown() -> None:
-    """The repr of observations, as in a traceback, holds no raw value."""
+    """The repr of observations, as shown in a traceback, holds no raw value."""
     value = b'{"series":"a","timestamp":5,"value":98765}'
     found = observations(Records.of([InputRecord("e", 0, 0, 0, None, value)]), None)
     assert found.numbers == [98765]

@@ -1,4 +1,4 @@
-"""Bytes of outputs: chained by hash, and canonical."""
+"""The bytes of outputs: chained by hash, and canonical."""
 
 import json
 from hashlib import blake2b
@@ -9,7 +9,7 @@ from tests.run import KINDS, Run, observation, policy
 
 
 def test_entries_are_chained() -> None:
-    """Each entry's hash covers its bytes before the hash, the hash of the entry before, and its release's bytes."""
+    """Each entry's hash covers its bytes before the hash, the previous entry's hash, and its release's bytes."""
     for kind in KINDS:
         run = Run().feed_all(records(kind, "adaptive", "level"))
         previous, releases = "0" * 64, iter(run.releases)
@@ -27,7 +27,7 @@ def test_entries_are_chained() -> None:
 
 
 def test_a_changed_byte_breaks_the_chain() -> None:
-    """Any byte of an entry before its hash changes the hash."""
+    """Changing any byte of an entry before its hash changes the hash."""
     run = Run().feed_all([policy("a"), observation("a", 5, 1)])
     body = run.ledger[1].partition(b',"hash":"')[0]
     hashes = {encoding.digest(body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]) for at in range(len(body))}
@@ -36,7 +36,7 @@ def test_a_changed_byte_breaks_the_chain() -> None:
 
 
 def test_outputs_are_canonical() -> None:
-    """Outputs have no white space, keep their members' order, and hold doubles in their shortest form."""
+    """Outputs have no white space, keep the order of their members, and hold doubles in their shortest form."""
     run = Run().feed_all(records("location", "balanced", "level"))
     for value in (*run.releases, *run.ledger, *run.rejects):
         found = json.loads(value)

@@ -1,4 +1,4 @@
-"""Records as columns are the sequence of the single ones."""
+"""Records in columns form the same sequence as single records."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +23,7 @@ def logs(draw: st.DrawFn) -> list[InputRecord]:
 
 @given(log=logs(), data=st.data())
 def test_columns_are_the_single_records(log: list[InputRecord], data: st.DataObject) -> None:
-    """Length, order, each record and each stretch are those of the list, and joined stretches are the whole again."""
+    """Length, order, records and slices are those of the list, and joined slices give the whole again."""
     records = Records.of(log)
     assert len(records) == len(log)
     assert [fields(record) for record in records] == [fields(record) for record in log]
@@ -39,7 +39,7 @@ def test_columns_are_the_single_records(log: list[InputRecord], data: st.DataObj
 
 
 def test_columns_do_not_show_themselves() -> None:
-    """Their place is told, no key and no value."""
+    """Their repr gives their place, but no key and no value."""
     records = Records.of([InputRecord("t", 3, offset, 0, b"who", b"what") for offset in (4, 7)])
     assert repr(records) == "Records('t', 3, offsets 4 to 7)"
     assert repr(records[:0]) == "Records('t', 3)"

@@ -1,4 +1,4 @@
-"""Releases of steps of units: their bytes for each statistic, and what is read back of them."""
+"""Releases of steps of units: their bytes for each statistic, and what is read back from them."""
 
 import json
 
@@ -19,7 +19,7 @@ from tests.run import KEYS
 
 CELLS = (1, 2, None)
 WITHOUT_NOISE = 10**6
-"""An epsilon under which noise is 0, but for one draw in e to the 100,000."""
+"""An epsilon at which noise is 0, except for one draw in e to the 100,000."""
 
 RELEASES = {
     "mean": '"value":1.5,"decision":"perturbed","measurement":1.5,%s"scale":%s,"policy":1,"statistic":"mean","count":2',
@@ -48,7 +48,7 @@ SCALES = {
     "mean": "3e-6", "sum": "6e-6", "share": "1.5e-6", "histogram": "6e-6", "categories": "6e-6",
     "mean by hour": '{"0":3e-6}', "sum by weekday": "6e-6",
 }  # fmt: skip
-"""Of w = 3, D = 2 and n = 2."""
+"""The scales for w = 3, D = 2 and n = 2."""
 
 
 def release(found: Policy, stepped: StepResult) -> bytes:
@@ -58,7 +58,7 @@ def release(found: Policy, stepped: StepResult) -> bytes:
 
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_releases_are_written_so(statistic: str) -> None:
-    """`statistic` and `count` stand last; by local time `count` is an object, and `scale` of a mean, too."""
+    """`statistic` and `count` come last; by local time `count` is an object, as is the `scale` of a mean."""
     found = policy(statistic, per_step=3, window=3, epsilon=float(WITHOUT_NOISE))
     stepped = decide_units(KEYS, found, begun(found), "a", 0, units(CELLS))
     assert stepped is not None
@@ -69,7 +69,7 @@ def test_releases_are_written_so(statistic: str) -> None:
 
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_a_release_is_read_back(statistic: str) -> None:
-    """Measurement and estimate, with the filter too; what repeats one has `statistic`, and no `count`."""
+    """Measurement and estimate are read back, also with the filter; a repeat has `statistic` but no `count`."""
     found = policy(statistic, per_step=3, scheme={"name": "balanced"}, offset_ms=1000)
     state, step, record = begun(found), 0, {}
     for cells in (CELLS, (0, 0, 2), (None, None, 1)):
@@ -92,12 +92,12 @@ def test_a_release_is_read_back(statistic: str) -> None:
 
 
 def unspent_step(found: Policy, state: State, step: int) -> StepResult:
-    """Return what becomes of a step that no budget is spent on."""
+    """Return the result of a step on which no budget is spent."""
     return advance(found, state, step, place(found, state, step), unspent(found, state, step), None, 0)
 
 
 def test_what_a_step_holds_is_in_no_release_without_noise() -> None:
-    """The noise of a step is drawn from its cells: another total has another one."""
+    """The noise of a step is drawn from its cells: a different total has different noise."""
     found = policy(per_step=3)
     kind = found.kind
     assert isinstance(kind, UnitStatistic)

@@ -1,4 +1,4 @@
-"""Bytes to records and back: decoding answers anything, encoding is canonical, entries are chained by hash."""
+"""Bytes to records and back: decoding answers anything, encoding is canonical, entries form a hash chain."""
 
 import json
 from typing import Any
@@ -22,7 +22,7 @@ LAST = 253_402_300_799_999
     ],
 )
 def test_control_records(value: bytes, expected: object) -> None:
-    """Each record type is read; unknown members of all but policies are ignored."""
+    """Each record type is read; unknown members are ignored except in policies."""
     assert wire.decode(value) == expected
 
 
@@ -35,7 +35,7 @@ def test_control_records(value: bytes, expected: object) -> None:
     ],
 )
 def test_observations(value: bytes, expected: tuple[str, int, object]) -> None:
-    """An observation is read, unknown members are ignored, and what prints it shows no value."""
+    """An observation is read, unknown members are ignored, and its printed form shows no value."""
     found = wire.decode(value)
     assert isinstance(found, Observation)
     assert (found.series, found.timestamp_ms, found.value) == expected
@@ -84,7 +84,7 @@ MALFORMED: list[tuple[bytes | None, tuple[str | None, int | None]]] = [
 
 @pytest.mark.parametrize(("value", "named"), MALFORMED)
 def test_malformed_records(value: bytes | None, named: tuple[str | None, int | None]) -> None:
-    """What is no record is malformed; series and timestamp are named where they could be read."""
+    """Anything that is not a record is malformed; series and timestamp are named if they could be read."""
     assert wire.decode(value) == MalformedRecord("malformed", *named)
 
 
@@ -101,14 +101,14 @@ def test_malformed_records(value: bytes | None, named: tuple[str | None, int | N
     ],
 )
 def test_sizes(value: bytes, reason: str | None) -> None:
-    """A record may hold 256 KiB and a series id 200 bytes of UTF-8, not one more."""
+    """A record may hold 256 KiB and a series id 200 bytes of UTF-8, but not one byte more."""
     found = wire.decode(value)
     assert (found.reason if isinstance(found, MalformedRecord) else None) == reason
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_answered(value: bytes) -> None:
-    """Random bytes are answered, never raised on."""
+    """Random bytes always get an answer and never raise an error."""
     wire.decode(value)
 
 
@@ -123,17 +123,17 @@ LIKELY = JSON | st.sampled_from(["policy", "landmarks", "close", "observation", 
 
 @given(st.dictionaries(NAMES, LIKELY, max_size=6))
 def test_any_object_is_answered(record: dict[str, Any]) -> None:
-    """Objects of the right members with any values are records or malformed, never raised on."""
+    """Objects of the right members with any values are records or malformed, and never raise an error."""
     wire.decode(json.dumps(record).encode())
 
 
 def test_a_value_is_not_shown() -> None:
-    """The repr of a decoded observation, as in a traceback, holds no raw value."""
+    """The repr of a decoded observation, as shown in a traceback, holds no raw value."""
     assert "98765" not in repr(wire.decode(b'{"series":"a","timestamp":5,"value":98765}'))
 
 
 def test_documents_are_read_and_written() -> None:
-    """Plain documents go through bytes and back; bytes that are none raise."""
+    """Plain documents survive conversion to bytes and back; bytes that are not a document raise an error."""
     document = {"a": [1, 2.5, "ü", None, True]}
     assert wire.load(wire.dump(document)) == document
     with pytest.raises(ValueError, match="expected"):

@@ -1,4 +1,4 @@
-"""Merkle trees against the recursion of RFC 6962 written out, itself checked against reference vectors."""
+"""Merkle trees compared with RFC 6962's recursion written out, itself checked against reference vectors."""
 
 from hashlib import sha256
 
@@ -41,13 +41,13 @@ def root(leaves: list[bytes]) -> bytes:
 
 @pytest.mark.parametrize("size", range(len(ROOTS)))
 def test_the_recursion_is_that_of_the_reference(size: int) -> None:
-    """With SHA-256 it gives the roots of the reference implementation."""
+    """With SHA-256, the recursion gives the roots of the reference implementation."""
     assert literal_root(INPUTS[:size], lambda content: sha256(content).digest()).hex() == ROOTS[size]
 
 
 @pytest.mark.parametrize("size", range(70))
 def test_every_size(size: int) -> None:
-    """The tree has the root of the recursion, at every size past two full levels."""
+    """The tree has the recursion's root at every size, beyond two full levels."""
     leaves = [b"%d" % number for number in range(size)]
     assert root(leaves) == literal_root(leaves)
 
@@ -59,7 +59,7 @@ def test_any_leaves(leaves: list[bytes]) -> None:
 
 
 def test_a_node_is_no_leaf() -> None:
-    """The two hashes that make a node, put in as one leaf, give another root."""
+    """The two hashes that make up a node give another root if they are put in as one leaf."""
     first, second = blake(b"\x00a"), blake(b"\x00b")
     assert root([b"a", b"b"]) == blake(b"\x01" + first + second)
     assert root([first + second]) != root([b"a", b"b"])

@@ -1,4 +1,4 @@
-"""Signing keys: files as private as noise keys, signatures as RFC 8032 has them."""
+"""Signing keys: files as private as noise keys, and signatures that follow RFC 8032."""
 
 import stat
 from pathlib import Path
@@ -34,7 +34,7 @@ VECTORS = (
 
 @pytest.mark.parametrize(("secret", "message", "signature"), VECTORS)
 def test_signatures_are_those_of_the_standard(secret: str, message: str, signature: str) -> None:
-    """The vectors of RFC 8032; another message or signature is not signed."""
+    """Signatures equal the vectors of RFC 8032, and fail for any other message or signature."""
     key = SigningKey(Ed25519PrivateKey.from_private_bytes(bytes.fromhex(secret)))
     content, signed = bytes.fromhex(message), bytes.fromhex(signature)
     assert key.sign(content) == signed
@@ -45,7 +45,7 @@ def test_signatures_are_those_of_the_standard(secret: str, message: str, signatu
 
 
 def test_a_file_is_private_and_never_overwritten(tmp_path: Path) -> None:
-    """Mode 0600; a second `create` leaves the first key; nothing shown holds the secret."""
+    """A file has mode 0600, a second `create` keeps the first key, and nothing shown holds the secret."""
     path = tmp_path / "key"
     key = SigningKey.create(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -62,7 +62,7 @@ def test_a_file_is_private_and_never_overwritten(tmp_path: Path) -> None:
 
 
 def test_any_tool_reads_the_public_key(tmp_path: Path) -> None:
-    """The exported PEM checks what the private key signed."""
+    """The exported PEM verifies what the private key signed."""
     key = SigningKey.create(tmp_path / "key")
     public = load_pem_public_key(key.public_pem().encode())
     assert isinstance(public, Ed25519PublicKey)
@@ -70,7 +70,7 @@ def test_any_tool_reads_the_public_key(tmp_path: Path) -> None:
 
 
 def test_what_is_no_signing_key_is_refused(tmp_path: Path) -> None:
-    """A noise key, another kind of key, and rubbish: each error names the remedy."""
+    """A noise key, another kind of key and rubbish are refused; each error names the remedy."""
     other = X25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     for number, content in enumerate((other, b"-----BEGIN PRIVATE KEY-----\nrubbish", b"")):
         path = tmp_path / f"{number}"

@@ -1,4 +1,4 @@
-"""What tests do to the topics of an installation, and see its workers do."""
+"""What tests do to the topics of an installation, and what they see its workers do."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from tests.kafka.installation import START_MS, Installation
 
 
 def stopped(installation: Installation, *said: str, name: str = "a", code: int = 1, **changed: str) -> str:
-    """Check that a worker ends by itself with this code, and that its log says all of these; return the log."""
+    """Check that a worker ends by itself with this code, and logs all of these texts; return the log."""
     with installation.worker(name, **changed) as worker:
         assert worker.await_end() == code
     log = worker.said()
@@ -25,7 +25,7 @@ def stopped(installation: Installation, *said: str, name: str = "a", code: int =
 async def write(
     installation: Installation, written: Mapping[str, Iterable[Any]], partition: int = 0, end: str = "commit"
 ) -> None:
-    """Write records to topics in one transaction of a partition's owner."""
+    """Write records to topics in one transaction of the partition's owner."""
     producer = await PartitionProducer.open(installation.settings(), partition)
     await producer.begin()
     for topic, records in written.items():
@@ -46,7 +46,7 @@ async def send_raw(
     timestamp_ms: int | None = None,
     partition: int | None = 0,
 ) -> int:
-    """Send bytes as any producer may; return the offset."""
+    """Send bytes as any producer can; return the offset."""
     async with AIOKafkaProducer(bootstrap_servers=installation.broker.bootstrap_servers) as producer:
         written = await producer.send_and_wait(topic, value, key, partition, timestamp_ms)
     return int(written.offset)
@@ -55,7 +55,7 @@ async def send_raw(
 async def abort_entries(
     installation: Installation, partition: int, offset: int, entries: list[dict[str, Any]], *releases: bytes
 ) -> None:
-    """Leave ledger entries and releases behind as a worker does that dies before its commit."""
+    """Leave ledger entries and releases behind like a worker that dies before its commit."""
     headers = [("input", b"%d" % offset)]
     values = [json.dumps(entry, separators=(",", ":"), ensure_ascii=False).encode() for entry in entries]
     written = {
@@ -67,7 +67,7 @@ async def abort_entries(
 
 
 def stored_row(installation: Installation) -> PartitionRow:
-    """Return the newest row of an installation of one partition."""
+    """Return the newest row of an installation with one partition."""
     (*_, newest) = (record for record in installation.read(installation.names.changelog) if record.key == PARTITION_KEY)
     return PartitionRow.decode(newest.value)
 
@@ -78,7 +78,7 @@ async def store_row(installation: Installation, row: PartitionRow) -> None:
 
 
 def places_of(installation: Installation, log: bytes) -> dict[str, bytes]:
-    """Return all that an installation holds, by its place: what was logged, topics, local state."""
+    """Return everything that an installation holds, by its place: log output, topics, local state."""
     places = {"log": log}
     for topic in installation.names:
         records = installation.read(topic, "read_uncommitted")

@@ -13,12 +13,12 @@ from tests.kafka.installation import Installation
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    """Make a partition on a cluster in memory."""
+    """Create a partition on a cluster in memory."""
     return Site(tmp_path)
 
 
 @pytest.fixture
 def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
-    """Make an installation named after the test; `INSTALLED` of its module is what is not as usual."""
+    """Create an installation named after the test; its module's `INSTALLED` lists deviations from the usual."""
     name = re.sub("[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower()).strip("-")
     return Installation(broker, tmp_path, name, **deepcopy(getattr(request.module, "INSTALLED", {})))

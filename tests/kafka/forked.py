@@ -1,4 +1,4 @@
-"""A program of ours in a process of its own, forked from one that has its libraries: they cost most of a start."""
+"""A program of ours in its own process, forked from one with its libraries: they cost most of a start."""
 
 import gc
 import multiprocessing
@@ -23,7 +23,7 @@ gc.freeze()
 
 
 class Forked:
-    """A program of ours that runs, with what tests use of `subprocess.Popen`; stdout and stderr go to a file."""
+    """A running program of ours, with the parts of `subprocess.Popen` that tests use; output goes to a file."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class Forked:
         environment: Mapping[str, str],
         prepare: Callable[[], None] | None = None,
     ) -> None:
-        """Start ``landmark-stream`` with these words in a folder; ``prepare`` is called there first."""
+        """Start ``landmark-stream`` with these arguments in a folder, after calling ``prepare`` there."""
         self._words = words
         log.touch()  # whoever waits for what it says looks at once
         self._process = _FORKS.Process(target=_be, args=(words, str(log), str(folder), dict(environment), prepare))
@@ -46,11 +46,11 @@ class Forked:
         return self._process.pid
 
     def poll(self) -> int | None:
-        """Return its exit code, or None while it runs; minus the number of the signal that ended it."""
+        """Return the exit code, None while the program runs, or minus the number of the signal that ended it."""
         return self._process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait until it ended and return its exit code; raises `subprocess.TimeoutExpired`."""
+        """Wait until the program has ended and return its exit code; raises `subprocess.TimeoutExpired`."""
         self._process.join(timeout)
         code = self.poll()
         if code is None:
@@ -58,7 +58,7 @@ class Forked:
         return code
 
     def send_signal(self, number: int) -> None:
-        """Send it a signal, if it runs."""
+        """Send the program a signal if it is running."""
         if self.poll() is None:
             with suppress(ProcessLookupError):  # it has ended since
                 os.kill(self.pid, number)
@@ -73,7 +73,7 @@ class Forked:
 
 
 def completed(words: tuple[str, ...]) -> "subprocess.CompletedProcess[bytes]":
-    """Run a command in the working folder until it ends; return its exit code and what it wrote."""
+    """Run a command in the working folder until it ends; return its exit code and output."""
     with TemporaryDirectory() as folder:
         out, errors = Path(folder) / "stdout", Path(folder) / "stderr"
         errors.touch()
@@ -83,14 +83,14 @@ def completed(words: tuple[str, ...]) -> "subprocess.CompletedProcess[bytes]":
 
 
 def _complain(errors: str) -> None:
-    """Write stderr into a file of its own."""
+    """Write stderr to a separate file."""
     os.dup2(os.open(errors, os.O_WRONLY | os.O_APPEND), 2)
 
 
 def _be(
     words: tuple[str, ...], log: str, folder: str, environment: dict[str, str], prepare: Callable[[], None] | None
 ) -> None:
-    """Be the program: its exit code is the process's."""
+    """Be the program: its exit code becomes that of the process."""
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)

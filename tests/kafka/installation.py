@@ -1,4 +1,4 @@
-"""A whole installation of one test: topics of its own, settings, key, real workers, and what they wrote."""
+"""A whole installation for one test: its own topics, settings, key, real workers, and their output."""
 
 import asyncio
 import json
@@ -58,12 +58,12 @@ class Installation:
     more: dict[str, Any] = field(default_factory=dict)
     others: tuple[dict[str, Any], ...] = ()  # default policies after the first one
     application: str = ""
-    """The name, where it is empty."""
+    """The application; empty means that it has the name."""
     prepare: Callable[[], None] | None = None
-    """Called in the process of a worker before it begins."""
+    """Called in a worker's process before the worker starts."""
 
     def __post_init__(self) -> None:
-        """Make key and topics; the second try of a test has topics of its own, as it has a folder and a key."""
+        """Create key and topics; a test's second try has its own topics, as it has its own folder and key."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if is_new := not (self.folder / "key").exists():
             keyfile.create(self.folder / "key")
@@ -105,14 +105,14 @@ class Installation:
             process.wait()
 
     def decide(self, total: int, name: str = "a", **changed: str) -> str:
-        """Run a worker until so many input records have ever been decided, see it end well, and return its log."""
+        """Run a worker until ``total`` input records have ever been decided; check its exit, return its log."""
         with self.worker(name, **changed) as worker:
             worker.await_committed(total)
             assert worker.stop() == 0
             return worker.log.read_text()
 
     def sleep_past_session(self, sleeper: "WorkerProcess", other: "WorkerProcess", total: int) -> int:
-        """Let a worker sleep until another one has decided what it owned, and wake it; return how much was sent."""
+        """Let a worker sleep until another has decided what it owned, and wake it; return how much was sent."""
         for signalled, count in ((signal.SIGSTOP, 1000), (signal.SIGCONT, 500)):
             sleeper.process.send_signal(signalled)
             total += self.send(readings(count, start=total))
@@ -120,7 +120,7 @@ class Installation:
         return total
 
     def send(self, events: Iterable[Mapping[str, Any]], codec: str | None = None) -> int:
-        """Send events, each to its series' partition, compressed by a codec if one is named; return their number."""
+        """Send events to the partitions of their series, compressed if a codec is named; return their number."""
         return asyncio.run(self._send(list(events), codec))
 
     async def _send(self, events: list[Mapping[str, Any]], codec: str | None = None) -> int:
@@ -139,7 +139,7 @@ class Installation:
         return len(events)
 
     def configure(self, topic: str, **changed: str) -> None:
-        """Change settings of a topic; a dot in a name is written as an underscore."""
+        """Change settings of a topic; underscores replace the dots in their names."""
         asyncio.run(self._configure(topic, {name.replace("_", "."): value for name, value in changed.items()}))
 
     async def _configure(self, topic: str, changed: Mapping[str, str]) -> None:
@@ -151,7 +151,7 @@ class Installation:
             assert [code for code, *_ in answer.resources] == [0], answer
 
     def read(self, topic: str, isolation: Isolation = "read_committed") -> list[Any]:
-        """Return every record of a topic; of the ledger all entries, but no claim."""
+        """Return every record of a topic; for the ledger, all entries but no claims."""
         return [record for record in self.read_all(topic, isolation) if record.key != b""]
 
     def read_all(self, topic: str, isolation: Isolation = "read_committed") -> list[Any]:
@@ -192,7 +192,7 @@ class Installation:
             await consumer.stop()
 
     def delete(self, topic: str) -> None:
-        """Delete a topic and make it again, empty."""
+        """Delete a topic and create it again, empty."""
         self.drop(topic)
         assert asyncio.run(make_and_check(self.settings())).differences == ()
 

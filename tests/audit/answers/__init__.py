@@ -1,1 +1,1 @@
-"""Tests of `stream_app/audit/answers`: what a privacy officer asks of an audited ledger."""
+"""Tests of `stream_app/audit/answers`: a privacy officer's questions about an audited ledger."""

@@ -1,4 +1,4 @@
-"""What a privacy officer asks of a ledger, against what the ledger itself says."""
+"""Answers to a privacy officer's questions about a ledger, checked against the ledger itself."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -29,7 +29,7 @@ MANY = settings(max_examples=scaled(60), suppress_health_check=[HealthCheck.too_
 
 
 def audited(lines: list[bytes], lifetime_nano: int | None = None) -> tuple[Auditor, Answers]:
-    """Return an auditor that read a ledger, and its answers."""
+    """Return an auditor that has read a ledger, and its answers."""
     auditor = Auditor(lifetime_nano=lifetime_nano)
     auditor.entries(lines)
     auditor.finish()
@@ -39,7 +39,10 @@ def audited(lines: list[bytes], lifetime_nano: int | None = None) -> tuple[Audit
 @MANY
 @given(histories())
 def test_every_series_has_a_promise_and_what_it_used(history: History) -> None:
-    """As many as the ledger has; used is that of the version in force, by literal sums over its spends."""
+    """Every series in the ledger has one.
+
+    Its use is that of the version in force, by literal sums over its spends.
+    """
     auditor, found = audited(history.ledger, history.lifetime_nano)
     literal = literally_used(history.ledger)
     latest = {series: max(version for name, version in literal if name == series) for series, _ in literal}
@@ -68,7 +71,7 @@ def test_every_series_has_a_promise_and_what_it_used(history: History) -> None:
 @MANY
 @given(histories())
 def test_keys_are_told_with_their_first_and_last_step(history: History) -> None:
-    """From the release entries alone, which have a time; there is one key in these ledgers."""
+    """The times come only from the release entries, which have them; these ledgers have one key."""
     times = KeyTimes()
     times.entries(history.ledger)
     expected: dict[str, list[int]] = defaultdict(list)
@@ -79,7 +82,7 @@ def test_keys_are_told_with_their_first_and_last_step(history: History) -> None:
 
 
 def test_series_of_one_person_are_named_where_a_cap_tells_the_separator() -> None:
-    """With what of the cap they claim; without a cap nobody knows."""
+    """They are listed with their claims on the cap; without a cap, nobody knows them."""
     _, found = audited(person())
     (one,) = found.people
     assert one == ("p", ("p/glucose", "p/place"), 2, "0.00000003 of 0.00000003 reserved")
@@ -91,7 +94,7 @@ def test_series_of_one_person_are_named_where_a_cap_tells_the_separator() -> Non
 
 
 def test_series_of_no_member_and_members_that_are_not_listed_are_said() -> None:
-    """Who reads whose series are whose must see that the list is not all."""
+    """Readers must see that the list of who has which series is incomplete."""
     _, found = audited(person())
     assert found.alone == 0
     for text in (text_of(found, [], [], holds=True), sections_of(found, [], [], holds=True)[2].note):
@@ -107,7 +110,7 @@ def test_series_of_no_member_and_members_that_are_not_listed_are_said() -> None:
 
 
 def test_nothing_is_handed_out_of_a_ledger_that_does_not_hold() -> None:
-    """The paragraphs stand on the page of a ledger that holds, and nowhere else."""
+    """The paragraphs appear only on the page of a ledger that holds."""
     _, found = audited(write(LEDGERS["event"]).lines())
     told = sections_of(found, [], ["a <b>"], holds=True)[-1]
     assert told.content == "<p>a &lt;b&gt;</p>"
@@ -115,7 +118,7 @@ def test_nothing_is_handed_out_of_a_ledger_that_does_not_hold() -> None:
 
 
 def test_what_wrong_books_used_is_said_as_at_least() -> None:
-    """On the page, in the text and for programs: what faulty entries spent is in no sum."""
+    """The page, the text and the document say so, because no sum includes what faulty entries spent."""
     _, found = audited(write(LEDGERS["event"]).lines())
     for holds in (True, False):
         page = sections_of(found, [], [], holds=holds)[1].content
@@ -125,7 +128,7 @@ def test_what_wrong_books_used_is_said_as_at_least() -> None:
 
 
 def test_a_promise_out_of_wrong_books_is_said_to_be_theirs() -> None:
-    """A policy entry can be what was changed: the epsilon that it names was then promised to nobody."""
+    """A policy entry may have been changed; in that case, nobody was promised the epsilon that it names."""
     lines = person()
     policy = next(place for place, line in enumerate(lines) if b'"p/glucose"' in line)
     changed = [*lines[:policy], lines[policy].replace(b'"epsilon":1e-8', b'"epsilon":9e-8'), *lines[policy + 1 :]]
@@ -158,7 +161,7 @@ def test_a_promise_out_of_wrong_books_is_said_to_be_theirs() -> None:
 def test_what_later_versions_may_cost_is_told(
     lifetime_nano: int | None, claim: int | None, promise: str, person: str
 ) -> None:
-    """To the officer and to the person; a ledger without claims does not say which lifetime is configured."""
+    """Both the officer and the person are told; a ledger without claims does not state the configured lifetime."""
     written = write(LEDGERS["uniform"])
     del written.entries[-1]  # it was closed
     written = claimed(written, claim)
@@ -173,7 +176,7 @@ def test_what_later_versions_may_cost_is_told(
 @pytest.mark.parametrize("level", ["event", "landmark"])
 @pytest.mark.parametrize("lifetime_nano", [1_500_000_000, 3_000_000_000])
 def test_what_versions_cost_together_is_of_one_difference_in_each(level: str, lifetime_nano: int) -> None:
-    """At level event more steps cost more than all versions together: the sentence says of whom its figure is."""
+    """At level event, more steps cost more than all versions together; the sentence says what its figure is of."""
     protection = {"level": level, "step": 1000}
     run = Run(Context(KEYS, limits=Limits(lifetime_nano=lifetime_nano)))
     run.feed(policy("home", epsilon=1.0, protection=protection))
@@ -202,7 +205,7 @@ def test_what_versions_cost_together_is_of_one_difference_in_each(level: str, li
 
 
 def test_the_page_answers(tmp_path: Path) -> None:
-    """All of it stands on the page that the command writes, in the order in which it is asked."""
+    """All answers are on the page that the command writes, in the order of the questions."""
     ledger = tmp_path / "ledger.jsonl"
     ledger.write_bytes(b"".join(line + b"\n" for line in write(LEDGERS["uniform"]).lines()))
     assert main(["audit", "--ledger", str(ledger), "--html", str(tmp_path / "report.html")]) == 0
@@ -222,7 +225,7 @@ def test_the_page_answers(tmp_path: Path) -> None:
 
 
 def test_the_answers_in_a_terminal_and_for_programs(tmp_path: Path, cli: Cli) -> None:
-    """The same as on the page, without matplotlib; of a ledger that does not hold nothing is told to anybody."""
+    """They are those of the page, without matplotlib; if a ledger does not hold, nobody is told anything."""
     ledger = tmp_path / "ledger.jsonl"
     ledger.write_bytes(b"".join(line + b"\n" for line in person()))
     text = cli("audit", "--ledger", ledger, "--plain").out
@@ -244,7 +247,7 @@ def test_the_answers_in_a_terminal_and_for_programs(tmp_path: Path, cli: Cli) ->
 
 @pytest.mark.parametrize(("neighbours", "factor"), [("replace", "e^1 "), ("add-remove", "e^2 ")])
 def test_a_replaced_item_is_told_at_its_price(neighbours: str, factor: str, tmp_path: Path, cli: Cli) -> None:
-    """`plan`, `check` and `standing --plain` say it; whoever contributes is told the larger figure alone."""
+    """`plan`, `check` and `standing --plain` state it; a contributor is told only the larger figure."""
     collect = {"neighbours": neighbours, "open_steps": 1}
     rules = collected(series="ward-3", collect=collect, epsilon=1.0)
     run = Run(Context(KEYS)).feed_all([rules, watermark(0), contribution(1, "ada", "walk"), watermark(2 * STEP)])

@@ -1,4 +1,4 @@
-"""What a person is told of their series: no more than the books can show, and nothing while they are wrong."""
+"""What a person is told about their series: no more than the books show, and nothing while they are wrong."""
 
 import pytest
 
@@ -12,7 +12,10 @@ from tests.audit.written import LEDGERS, write
 
 
 def test_a_person_is_told_no_more_than_the_books_can_show() -> None:
-    """Budgets, not noise; what is published for ever, not for a time; what series elsewhere tell is not counted."""
+    """They are told about budgets, not noise, and that publication is permanent.
+
+    What series elsewhere reveal is not counted.
+    """
     for lines in (write(LEDGERS["uniform"]).lines(), person()):
         auditor, _ = audited(lines)
         for series in auditor.followed():
@@ -30,7 +33,7 @@ def test_a_person_is_told_no_more_than_the_books_can_show() -> None:
 
 
 def told_of(name: str, lines: list[bytes]) -> tuple[str, int]:
-    """Return what `standing --plain` says of a name, and how many findings it is read with."""
+    """Return what `standing --plain` says about a name, and how many findings its answer has."""
     inquiry = StandingInquiry(name, None)
     inquiry.entries(lines)
     return "\n".join(paragraph for _, paragraph in plain_of(inquiry)), len(inquiry.answer().findings)
@@ -38,7 +41,7 @@ def told_of(name: str, lines: list[bytes]) -> tuple[str, int]:
 
 @pytest.mark.parametrize("fault", ["sibling", "cap", "unread", "unread at its end", "nobody's"])
 def test_nothing_is_told_of_a_person_whose_books_are_wrong_anywhere(fault: str) -> None:
-    """A paragraph says what all series of theirs tell together: it stands on their chains and on that of the cap."""
+    """A paragraph says what all of a person's series reveal, so it relies on their chains and on the cap's."""
     true = person()
     assert "Values about you (p/glucose)" in told_of("p", true)[0]
     wrong = list(true)
@@ -62,7 +65,7 @@ def test_nothing_is_told_of_a_person_whose_books_are_wrong_anywhere(fault: str) 
 
 
 def test_what_cannot_be_read_counts_for_the_series_that_it_names() -> None:
-    """Lines that name another series are another person's; lines that name none may be anybody's."""
+    """Lines that name another series are another person's; lines that name none may be anyone's."""
     lines = person(claiming("q/glucose", 20))
     broken = [line[:-1] if b'"q/glucose"' in line and b'"close"' in line else line for line in lines]
     assert told_of("p", broken)[1] == 0

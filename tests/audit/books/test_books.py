@@ -1,4 +1,4 @@
-"""Ledgers that no worker can have written, though every figure in them fits: rates, times and sizes out of reach."""
+"""Ledgers that no worker can have written although every figure fits: impossible rates, times and sizes."""
 
 import pytest
 
@@ -16,7 +16,7 @@ THIRD_TOSSED = SECOND_TOSSED.replace("1 approx", "1 perturbed . 7 | 0 0 7\n2 app
 
 
 def test_the_second_event_is_published_too() -> None:
-    """The rate of Adaptive begins at 1, and no two measurements were compared before the second event."""
+    """The rate of Adaptive starts at 1, and no two measurements were compared before the second event."""
     adaptive = '{"name": "adaptive"}'
     assert codes(audit(write(SECOND_TOSSED % adaptive).lines())) == {"decision"}
     assert audit(write(THIRD_TOSSED % adaptive).lines()).holds
@@ -33,13 +33,13 @@ def test_the_second_event_is_published_too() -> None:
     ],
 )
 def test_a_rate_that_cannot_fall_tosses_no_coin(members: str, *, falls: bool) -> None:
-    """Rates are whole billionths, rounded down: with no decrease, or a minimum of 1, every event is published."""
+    """Rates are whole billionths, rounded down: with no decrease or a minimum of 1, every event is published."""
     written = write(THIRD_TOSSED % f'{{"name": "adaptive", {members}}}')
     assert codes(audit(written.lines())) == (set() if falls else {"decision"})
 
 
 def test_after_a_gap_the_rate_is_not_known() -> None:
-    """A missing entry may have been the second release: the gap alone is reported."""
+    """A missing entry may have been the second release, so only the gap is reported."""
     written = write(THIRD_TOSSED % '{"name": "adaptive"}')
     del written.entries[2]
     assert codes(audit(written.lines())) == {"gap"}
@@ -58,7 +58,7 @@ def registered(landmarks: object, added: list[list[int]], left: int, step: int =
 
 
 def test_no_landmark_lies_beyond_the_last_timestamp() -> None:
-    """The step of the year 9999's last millisecond can be registered, the one after it cannot."""
+    """The step of the last millisecond of the year 9999 can be registered; the one after it cannot."""
     step, last = 10**9, 253_402_000_000_000
     assert audit(registered([], [[last, last + step]], 1, step).lines()).holds
     late = registered([], [[last, last + 2 * step]], 2, step)
@@ -66,12 +66,12 @@ def test_no_landmark_lies_beyond_the_last_timestamp() -> None:
 
 
 def test_a_registration_adds_something() -> None:
-    """A record without landmarks is none that a worker registers."""
+    """A worker never registers a record without landmarks."""
     assert codes(audit(registered([], [], 0).lines())) == {"malformed-entry"}
 
 
 def test_intervals_are_limited() -> None:
-    """As many as a series may have are joined; one more is refused, and cannot slow the audit down."""
+    """The maximum number per series is accepted; one more is refused, so it cannot slow the audit down."""
     spans = [2 * second * 1000 for second in range(MOST_INTERVALS - 1)]
     end = spans[-1] + 2000
     assert audit(registered(spans, [[end, end + 1000]], MOST_INTERVALS).lines()).holds
@@ -95,7 +95,7 @@ def test_intervals_are_limited() -> None:
     ],
 )
 def test_dummies_fit_the_range_of_their_method(method: str, charge: int, landmarks: int, *, holds: bool) -> None:
-    """No method draws more landmarks than the longest range that it takes has steps, and only padding draws none."""
+    """No method draws more landmarks than its longest range has steps, and only padding may draw none."""
     spans = [[0, landmarks * 1000]] if landmarks else []
     written = write(f'policy 1 {{"epsilon": 1e-7, "scheme": {{"name": "uniform"}}, "landmarks": {spans}}}\nclose')
     del written.entries[1]

@@ -1,4 +1,4 @@
-"""Ledgers of collected data: true ones hold, what intrusions may have told is counted, and false ones are found."""
+"""Ledgers of collected data: true ones hold, exposure by intrusions is counted, and false ones are found."""
 
 import copy
 from typing import Any
@@ -21,7 +21,7 @@ LIFETIME_NANO = 10**15
 
 
 def run_of(*records: dict[str, Any]) -> Run:
-    """Return a run of records under a lifetime that allows every version."""
+    """Return the run of these records under a lifetime that allows every version."""
     return Run(limited(lifetime_nano=LIFETIME_NANO)).feed_all(records)
 
 
@@ -33,7 +33,7 @@ def report_of(run: Run) -> Report:
 @settings(max_examples=scaled(80), suppress_health_check=[HealthCheck.too_slow])
 @given(schedules())
 def test_true_ledgers_hold(drawn: list[dict[str, Any]]) -> None:
-    """Whatever is collected, in whatever order."""
+    """This holds for anything collected, in any order."""
     run = run_of(*drawn)
     report = report_of(run)
     assert report.findings == ()
@@ -60,7 +60,7 @@ def test_true_ledgers_hold(drawn: list[dict[str, Any]]) -> None:
     ],
 )
 def test_exposed_steps(protection: dict[str, object], seen: list[int], steps: int) -> None:
-    """Of two open steps a look, those in L and one other count, each once; the report says what they cost."""
+    """Of the two steps open at each look, those in L and one other count, each once; the report gives the cost."""
     records = []
     for at in seen:
         records += [watermark(at), intrusion()]
@@ -75,7 +75,7 @@ def test_exposed_steps(protection: dict[str, object], seen: list[int], steps: in
 
 
 def test_intrusions_of_several_versions_add_up() -> None:
-    """Each at its own price; the next version's begins at none."""
+    """Each counts at its own price; the next version's count starts at zero."""
     half = PAN_PRIVATE | {"intrusion_nano": 5 * 10**8}
     run = run_of(
         collected(collect=PAN_PRIVATE), watermark(5), intrusion(),
@@ -112,7 +112,7 @@ def true_ledger() -> Written:
     ],
 )
 def test_false_intrusions(change: dict[str, Any], code: str) -> None:
-    """What no worker can have written is found."""
+    """An intrusion that no worker can have written is found."""
     forged = true_ledger()
     assert audit(forged.lines(), forged.release_lines()).holds
     nth = next(nth for nth, entry in enumerate(forged.entries) if entry["entry"] == "intrusion")
@@ -122,7 +122,7 @@ def test_false_intrusions(change: dict[str, Any], code: str) -> None:
 
 
 def test_an_intrusion_of_bare_counters() -> None:
-    """A policy without noise in its counters has none to announce."""
+    """A policy without noise in its counters has no intrusions to announce."""
     forged = true_ledger()
     del forged.entries[0]["parameters"]["collect"]["intrusion_nano"]
     seal(forged)
@@ -130,7 +130,7 @@ def test_an_intrusion_of_bare_counters() -> None:
 
 
 def test_a_scale_of_the_wrong_sensitivity() -> None:
-    """Who calls neighbours replace `add-remove` halves the noise, and is found."""
+    """A policy that calls `replace` neighbours `add-remove` halves the noise, and is found."""
     forged = true_ledger()
     forged.entries[0]["parameters"]["collect"] = {"neighbours": "add-remove", "open_steps": 2}
     seal(forged)
@@ -153,7 +153,7 @@ def policies() -> list[dict[str, Any]]:
 
 
 def test_policies_are_taken_where_the_worker_takes_them() -> None:
-    """Every member of `collect`, and those beside it, with every odd value, and left out."""
+    """They agree if any member of `collect`, or beside it, has any odd value or is omitted."""
     taken = refused = 0
     odd = [*ODD, "replace", "add-remove", 1000, 1001, 10**15, 10**15 + 1]
     for policy in policies():
@@ -178,7 +178,7 @@ def test_policies_are_taken_where_the_worker_takes_them() -> None:
 
 @pytest.mark.parametrize(("keys", "most"), [(4096, 16), (66, 992), (65, 1000), (1, 1000)])
 def test_the_most_open_counters(keys: int, most: int) -> None:
-    """65,536 of a series, in 1,000 steps: a record may draw noise for each."""
+    """A series has at most 65,536, in 1,000 steps, because a record may draw noise for each."""
     policy = policies()[0]
     policy["value"]["keys"] = [str(nth) for nth in range(keys)]
     assert agreed(policy | {"collect": REPLACE | {"open_steps": most}})
@@ -186,7 +186,7 @@ def test_the_most_open_counters(keys: int, most: int) -> None:
 
 
 def test_what_is_collected_claims_nothing() -> None:
-    """Contributions of many people are no member's series, also under a cap."""
+    """Contributions from many people belong to no member's series, even with a cap."""
     collected = series("q", None, "1e-8", lifetime=5e-8)
     parameters = collected.entries[0]["parameters"]
     parameters["value"] = {"kind": "counts", "keys": ["walk"]}
@@ -199,7 +199,7 @@ def test_what_is_collected_claims_nothing() -> None:
 
 @pytest.mark.parametrize("order", [0, 1])
 def test_what_is_collected_beside_claims(order: int) -> None:
-    """Under the id of a member's series, or up to a version that does not collect: not where there are caps."""
+    """With caps, nothing is collected under a member's series id or before a version that does not collect."""
     plain, stopped = series("p/b", None), series("r", None)
     for written in (plain, stopped):
         parameters = written.entries[0]["parameters"]

@@ -1,4 +1,4 @@
-"""The audit's landmark set against a plain set of numbers."""
+"""The audit's landmark set compared with a plain set of numbers."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +14,7 @@ intervals = st.lists(
 
 @given(st.lists(intervals, max_size=3))
 def test_it_is_a_set_with_counts(batches: list[list[tuple[int, int]]]) -> None:
-    """However intervals overlap, touch or repeat, the intervals stay apart, and every count is the plain set's."""
+    """However intervals overlap, touch or repeat, they stay separate, and every count equals the plain set's."""
     landmarks, plain = LandmarkSet(), set[int]()
     for batch in batches:
         apart = LandmarkSet().joined(batch)

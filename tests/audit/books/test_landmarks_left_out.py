@@ -1,4 +1,4 @@
-"""Balanced with a regular share of 1, as the audit accounts for it: a landmark that spends anything is found."""
+"""Balanced with a regular share of 1, as the audit checks it: a landmark that spends anything is found."""
 
 import pytest
 
@@ -22,7 +22,7 @@ WANTED = ("share", "share", "theorem", "landmark-flag", "landmark-flag", "share"
 @pytest.mark.parametrize("budget", [1, 7, 10**9])
 @pytest.mark.parametrize("left", [0, 1, 5])
 def test_the_share_is_that_of_the_formula(budget: int, left: int) -> None:
-    """G = E: nothing for a landmark, E - S for any other step, whatever was spent."""
+    """If G = E, a landmark gets nothing and any other step E - S, whatever was spent."""
     share = share_of("balanced", budget, MILLION)
     for spent in {0, budget // 3, budget}:
         for peak in {0, (budget - spent) // 2, budget - spent}:
@@ -31,7 +31,7 @@ def test_the_share_is_that_of_the_formula(budget: int, left: int) -> None:
 
 
 def test_an_honest_ledger_holds() -> None:
-    """Withheld first, repeated later; a landmark registered ahead is left out as well."""
+    """Landmarks are first withheld and later repeated; one that was registered ahead is left out as well."""
     written = write(LEDGERS["left-out"])
     report = audit(written.lines(), written.release_lines())
     assert report.holds, report.findings
@@ -39,7 +39,7 @@ def test_an_honest_ledger_holds() -> None:
 
 @pytest.mark.parametrize(("name", "code"), list(zip(FRAUDS, WANTED, strict=True)))
 def test_a_fraud_is_found(name: str, code: str) -> None:
-    """Though all hashes and figures agree, and though the theorem may hold."""
+    """It is found although all hashes and figures agree, and although the theorem may hold."""
     written = write(POLICY + FRAUDS[name])
     report = audit(written.lines(), written.release_lines())
     assert not report.holds
@@ -47,7 +47,7 @@ def test_a_fraud_is_found(name: str, code: str) -> None:
 
 
 def test_it_is_explained() -> None:
-    """By its share: the formula comes to 0, and the reason names it."""
+    """The formula gives a share of 0, and the reason names it."""
     found = explained(write(LEDGERS["left-out"]).lines(), 3000)
     first, second = found.shares.formulas
     assert (first.numbers, first.value) == ("max(0, 100 - 0 - max(100, 100)) // 3", 0)

@@ -1,4 +1,4 @@
-"""Where series stand: the figures of ledgers written by hand."""
+"""Where series stand: the figures of hand-written ledgers."""
 
 import pytest
 
@@ -19,7 +19,7 @@ from tests.audit.written import LEDGERS, write
     ],
 )
 def test_standings_are_the_last_figures(name: str, landmark: int, peak: int, closed: int, left: int) -> None:
-    """Spent on landmarks, worst other step, earlier periods, and what is left of the present budget."""
+    """The figures are landmark spends, worst other step, earlier periods, and the rest of the present budget."""
     auditor = Auditor()
     auditor.entries(write(LEDGERS[name]).lines())
     (loss,) = auditor.losses()
@@ -28,7 +28,7 @@ def test_standings_are_the_last_figures(name: str, landmark: int, peak: int, clo
 
 
 def test_nothing_is_left_where_too_much_was_lost() -> None:
-    """A share is never negative, and a budget that is none leaves none."""
+    """A share is never negative, and a budget of 0 leaves nothing."""
     assert SeriesLoss("home-7", 100, landmark_nano=20, peak_nano=5, closed_nano=50).share_left == 0.75
     assert SeriesLoss("home-7", 100, landmark_nano=90, peak_nano=20, closed_nano=0).share_left == 0.0
     assert SeriesLoss("home-7", 0, landmark_nano=0, peak_nano=0, closed_nano=0).share_left == 0.0

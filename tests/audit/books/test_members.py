@@ -1,4 +1,4 @@
-"""Members: claims against caps, in ledgers written by hand, with the chains of series and members mixed in any way."""
+"""Members: claims compared with caps in hand-written ledgers, with series and member chains in any mix."""
 
 from collections.abc import Callable, Iterable
 
@@ -19,7 +19,7 @@ MIXED = settings(max_examples=scaled(100), suppress_health_check=[HealthCheck.to
 
 
 def series(name: str, claim: int | None, epsilon: str = "1e-8", **parameters: object) -> Written:
-    """Return a series of one policy, of 10 nano-epsilon unless another is given, and two spends of half of it."""
+    """Return a series of one policy with 10 nano-epsilon by default, and two spends of half its epsilon."""
     written = write(POLICY % epsilon + "\n1 perturbed . 5 | 0 1 5\n2 perturbed L 5 | 5 0 5\nclose", name)
     if epsilon != "1e-8":
         del written.entries[1:], written.releases[:]
@@ -28,7 +28,7 @@ def series(name: str, claim: int | None, epsilon: str = "1e-8", **parameters: ob
 
 
 def claimed(written: Written, claim: int | None, index: int = 0) -> Written:
-    """Return a series with a claim in its entry at an index, behind `charged_nano`."""
+    """Return a series with a claim in its entry at an index, after `charged_nano`."""
     if claim is not None:
         entry = written.entries[index]
         names = list(entry)
@@ -46,12 +46,12 @@ def member(chain: str, *caps: int) -> Written:
 
 
 def lines(*chains: Written) -> list[bytes]:
-    """Return the ledger of these chains, one after the other."""
+    """Return the ledger of these chains, one after another."""
     return [line for chain in chains for line in chain.lines()]
 
 
 def person(*more: Written, cap: int = 30) -> list[bytes]:
-    """Return the ledger of a member, all of whose cap is claimed by two series, with more chains behind."""
+    """Return the ledger of a member whose whole cap is claimed by two series, followed by more chains."""
     return lines(member("p/", cap), series("p/glucose", 20), series("p/place", 10), *more)
 
 
@@ -61,7 +61,10 @@ def told(report: Report) -> list[tuple[str, str, str]]:
 
 
 def test_a_true_ledger_holds() -> None:
-    """All of a cap may be claimed; a series without the separator is its own member; the chains of members are none."""
+    """All of a cap may be claimed, and a series without the separator is its own member.
+
+    The chains of members are not series.
+    """
     auditor = Auditor()
     auditor.entries(person(member("q/", 10), series("q", 10), series("r", 99)))
     report = auditor.finish()
@@ -82,7 +85,7 @@ def test_a_true_ledger_holds() -> None:
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_cap_of_zero_is_a_cap(order: int) -> None:
-    """It holds and is counted; as nothing is claimed of it, it is not the cap of which most is claimed."""
+    """It holds and is counted; since nothing is claimed from it, it is not the cap with the largest claims."""
     chains = [member("p/", 0), member("q/", 30), series("q/a", 10), member("r/", 0)]
     found = audit(lines(*chains[::order]))
     assert found.holds
@@ -98,7 +101,7 @@ def test_a_cap_of_zero_is_a_cap(order: int) -> None:
 
 
 def test_a_ledger_without_members_says_nothing_of_them() -> None:
-    """Neither in the text nor in the document, which others parse."""
+    """They appear neither in the text nor in the document, which other programs parse."""
     report = audit(lines(series("p/glucose", None)))
     assert report.holds
     assert "members" not in report.document()
@@ -108,10 +111,10 @@ def test_a_ledger_without_members_says_nothing_of_them() -> None:
 @MIXED
 @given(st.data())
 def test_sums_as_they_are_by_their_definition(data: st.DataObject) -> None:
-    """Random caps that fall and random claims, chains mixed at random: a finding exactly where the definition has one.
+    """With random falling caps, claims and mixes of chains, findings are exactly those of the definition.
 
-    By the definition the entries stand in the order in which a worker wrote them: at every moment the claims so far are
-    at most the cap so far. The mix that the auditor gets is another one.
+    In the definition, entries are in the order in which a worker wrote them, and at every moment the claims so far are
+    at most the cap so far. The auditor gets a different mix.
     """
     names = data.draw(st.lists(st.sampled_from([f"{who}/{what}" for who in "pq" for what in "abcd"]), unique=True))
     chains = [series(name, data.draw(st.integers(10, 30))) for name in names]
@@ -131,7 +134,7 @@ def test_sums_as_they_are_by_their_definition(data: st.DataObject) -> None:
 
 
 def mixed(data: st.DataObject, chains: Iterable[Written]) -> list[bytes]:
-    """Return the lines of chains in a drawn order that keeps each chain's own."""
+    """Return the lines of chains in a drawn order that keeps each chain's own order."""
     rest = [chain.lines() for chain in chains]
     order = data.draw(st.permutations([place for place, chain in enumerate(rest) for _ in chain]))
     return [rest[place].pop(0) for place in order]
@@ -218,14 +221,14 @@ def _behind(first: Written, second: Written) -> Written:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults(fault: str) -> None:
-    """Each is found, at its entry and in its words."""
+    """Each fault is found at its entry and described in its own words."""
     ledger, finding = FAULTS[fault]
     assert finding in told(audit(ledger()))
 
 
 @pytest.mark.parametrize("order", [0, 1])
 def test_a_thousand_series(order: int) -> None:
-    """The 1,001st series is found, whether the cap comes before the claims or behind them."""
+    """The 1,001st series is found, whether the cap comes before or after the claims."""
     many = [series(f"p/{nth}", 10, "1.0e-8") for nth in range(1000)]
     cap = member("p/", 10**6)
     assert audit(lines(cap, *many) if order else lines(*many, cap)).holds
@@ -234,7 +237,7 @@ def test_a_thousand_series(order: int) -> None:
 
 
 def test_versions_share_the_claim() -> None:
-    """A later version may use what the claim has left, whatever lifetime is named; and it claims nothing itself."""
+    """A later version may use the rest of the claim, whatever lifetime is named, and claims nothing itself."""
     later = 'policy 2 {"epsilon": %s, "scheme": {"name": "uniform"}, "landmarks": [5000]}'
 
     def version(epsilon: str, claim: int, index: int = 0) -> list[bytes]:
@@ -251,7 +254,7 @@ def test_versions_share_the_claim() -> None:
 
 
 def test_forged_claims() -> None:
-    """Who lowers a claim so that another fits must rewrite the chain, and then its versions do not fit."""
+    """Lowering a claim so that another one fits requires rewriting the chain, and then its versions do not fit."""
     ledger = person()
     place = next(place for place, line in enumerate(ledger) if b'"lifetime_nano":20' in line)
     ledger[place] = ledger[place].replace(b'"lifetime_nano":20', b'"lifetime_nano":15')
@@ -260,7 +263,7 @@ def test_forged_claims() -> None:
 
 @pytest.mark.parametrize("change", [{"cap_nano": -1}, {"cap_nano": "9"}, {"epoch": 1}, {"policy": 1}])
 def test_forms(change: Record) -> None:
-    """What no chain of a member holds is malformed."""
+    """A member entry in a form that no member's chain has is malformed."""
     chain = member("p/", 9)
     chain.entries[0] |= change
     assert "malformed-entry" in codes(audit(lines(seal(chain))))
@@ -270,7 +273,7 @@ def test_forms(change: Record) -> None:
 
 
 def test_a_chain_that_was_taken_away_shows_where_heads_name_it() -> None:
-    """A ledger without its caps promises less, and holds; signed heads tell that they were there."""
+    """A ledger without its caps promises less and holds, but signed heads show that the caps were there."""
     chains = [member("p/", 30), series("p/glucose", 20), series("p/place", 10)]
     heads = Story.growing({chain.entries[0]["series"]: chain for chain in chains}).sign(Signer())
     assert attest(lines(*chains), heads).findings == ()

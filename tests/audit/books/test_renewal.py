@@ -1,4 +1,4 @@
-"""Renewals in the audit: real ones hold, what they may not do is found, and a missed one is remarked."""
+"""Renewals in the audit: real ones hold, forbidden ones are found, and missed ones are remarked."""
 
 import json
 from typing import Any
@@ -24,7 +24,7 @@ TIGHT = Context(KEYS, limits=Limits(lifetime_nano=NANO))
 
 
 def drawn() -> Run:
-    """Return a run whose landmarks were drawn, and that was renewed once, at 100."""
+    """Return a run whose landmarks were drawn and which was renewed once, at 100."""
     protection = {"level": "landmark", "landmarks": [20, [500, 505]]}
     drawing = policy("a", renew=[100, 2000], protection=protection, dummies={**DRAWN, "end": 1000})
     return Run(ROOM).feed_all([drawing, observation("a", 0, 1), observation("a", 110, 1)])
@@ -32,7 +32,7 @@ def drawn() -> Run:
 
 @st.composite
 def logs(draw: st.DrawFn) -> list[dict[str, object]]:
-    """Return a log of one series that is renewed, with landmarks, late ones, windows, and versions of its operator."""
+    """Return a log of one renewed series, with landmarks, late ones, windows, and versions by its operator."""
     level = draw(st.sampled_from(("landmark", "landmark", "user")))
     spans = draw(st.lists(st.integers(0, 39).map(lambda step: step * 10), max_size=6))
     protection: dict[str, object] = {"level": "user", "length": draw(st.integers(1, 30)), "step": 10}
@@ -56,7 +56,7 @@ def logs(draw: st.DrawFn) -> list[dict[str, object]]:
 @settings(max_examples=scaled(150))
 @given(logs(), st.sampled_from((NANO, 3 * NANO, LIFETIME)))
 def test_what_the_worker_renews_holds(records: list[dict[str, object]], lifetime: int) -> None:
-    """No finding, and no bound is missed that there was room for; each version counts once."""
+    """There are no findings, no bound is missed if there was room, and each version counts once."""
     run = Run(Context(KEYS, limits=Limits(lifetime_nano=lifetime, accept_weaker_policies=True))).feed_all(records)
     report = audit(run.ledger, run.releases, lifetime)
     assert report.findings == ()
@@ -66,7 +66,7 @@ def test_what_the_worker_renews_holds(records: list[dict[str, object]], lifetime
 
 @pytest.mark.parametrize("bounds", [None, [], [2000]])
 def test_a_renewal_that_is_spelt_otherwise_is_one(bounds: list[int] | None) -> None:
-    """What an operator sends tells the same steps one by one: the worker takes no more landmarks, as the audit says."""
+    """An operator's version names the same steps singly: the worker takes no more landmarks, as the audit says."""
     run = Run(ROOM)
     drawing = policy("a", renew=[100, 2000], protection={"level": "landmark", "landmarks": [20]}, dummies=DRAWN)
     run.feed_all([drawing, observation("a", 0, 1)])
@@ -82,7 +82,7 @@ def test_a_renewal_that_is_spelt_otherwise_is_one(bounds: list[int] | None) -> N
 
 
 def test_a_missed_bound_is_remarked_where_a_lifetime_is_known() -> None:
-    """Nothing but a budget was lost: no finding. Without the lifetime nobody knows whether there was room."""
+    """Only budget was lost, so it is not a finding; without the lifetime, nobody knows whether there was room."""
     run = Run(TIGHT).feed_all([renewing(), *(observation("a", at, 1) for at in (0, 50, 110, 120, 190, 500, 510))])
     assert audit(run.ledger, lifetime_nano=NANO).remarks == ()
     report = audit(run.ledger, lifetime_nano=LIFETIME)
@@ -94,7 +94,7 @@ def test_a_missed_bound_is_remarked_where_a_lifetime_is_known() -> None:
 
 
 def test_a_claim_is_a_lifetime_that_the_ledger_tells() -> None:
-    """With it a missed bound shows without anything that the auditor is told: here `max_epsilon` was lowered."""
+    """The claim reveals a missed bound even if the auditor is told nothing; here `max_epsilon` was lowered."""
     run = Run(ROOM).feed_all([renewing(lifetime=2.0), observation("a", 0, 1)])
     run.context = Context(KEYS, limits=Limits(LIFETIME, NANO - 1))
     run.feed_all(observation("a", at, 1) for at in (110, 120))
@@ -107,7 +107,7 @@ def test_a_claim_is_a_lifetime_that_the_ledger_tells() -> None:
 
 
 def test_a_renewal_beyond_the_lifetime_is_found() -> None:
-    """The bound grants nothing: the total over versions is what it was promised to be."""
+    """The bound grants nothing: the limit on the total over versions stays as promised."""
     run = Run(ROOM).feed_all([renewing(), observation("a", 0, 1), observation("a", 110, 1)])
     assert audit(run.ledger, lifetime_nano=2 * NANO).holds
     assert codes(audit(run.ledger, lifetime_nano=NANO)) == {"lifetime"}
@@ -115,7 +115,7 @@ def test_a_renewal_beyond_the_lifetime_is_found() -> None:
 
 
 def test_what_was_drawn_stays_fixed() -> None:
-    """A landmark that is added to a renewed version would be known as a true one, as before the renewal."""
+    """A landmark added to a renewed version would be known to be true, as before the renewal."""
     run = drawn()
     assert audit(run.ledger, run.releases, LIFETIME).holds
     other = Run(ROOM).feed_all([renewing(), observation("a", 0, 1), observation("a", 110, 1)])
@@ -129,7 +129,10 @@ def test_what_was_drawn_stays_fixed() -> None:
 
 @pytest.mark.parametrize("change", ["landmarks", "epsilon", "renew", "version"])
 def test_another_version_is_an_operators(change: str) -> None:
-    """Only what says just what the renewal would say is one; another version may register landmarks."""
+    """A version is a renewal only if it equals what the renewal would write.
+
+    Other versions may register landmarks.
+    """
     forged = Written.of(drawn(), LIFETIME)
     policies = [entry for entry in forged.entries if entry["entry"] == "policy"]
     policies[1]["parameters"] |= {"epsilon": 0.5} if change == "epsilon" else {}
@@ -151,7 +154,7 @@ def test_another_version_is_an_operators(change: str) -> None:
 
 
 def test_figures_of_a_renewed_version_are_checked_anew() -> None:
-    """Nothing of the version before stands in them: neither its spends nor its landmarks."""
+    """They include nothing of the version before: neither its spends nor its landmarks."""
     run = Run(ROOM).feed_all([renewing(), observation("a", 0, 1), observation("a", 110, 1)])
     forged = Written.of(run, LIFETIME)
     for figure, code in (("regular_peak_nano", "regular-peak"), ("landmarks_left", "landmarks-left")):
@@ -164,7 +167,7 @@ def test_figures_of_a_renewed_version_are_checked_anew() -> None:
     "protection", [{"level": "event"}, {"level": "w-event", "window": 3}, {"level": "user", "length": 9}]
 )
 def test_which_levels_renew(protection: dict[str, object]) -> None:
-    """A ledger with bounds at another level, or on what is collected, holds terms that nobody knows."""
+    """A ledger with bounds at another level, or on collected data, has unknown terms."""
     run = Run(ROOM).feed_all([policy("a", protection=protection, scheme=UNIFORM, value=NUMBER)])
     forged = Written.of(run, LIFETIME)
     forged.entries[0]["parameters"]["renew"] = [1, 2]

@@ -1,4 +1,4 @@
-"""Ledgers of sums, means, choices, vectors and steps of readings: true ones hold, and each false figure is found."""
+"""Ledgers of sums, means, choices, vectors and many-reading steps: true ones hold, false figures are found."""
 
 import copy
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 def run_of(records: list[dict[str, Any]]) -> Run:
-    """Return a run of records under a lifetime that allows every version."""
+    """Return the run of these records under a lifetime that allows every version."""
     return Run(limited(lifetime_nano=LIFETIME_NANO, accept_weaker_policies=True)).feed_all(records)
 
 
@@ -60,12 +60,12 @@ WEAKER = schedules().map(lambda log: [record | {"weaker": True} for record in lo
 @settings(max_examples=scaled(60), suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_true_ledgers_hold(logs: st.SearchStrategy[list[dict[str, Any]]], data: st.DataObject) -> None:
-    """Whatever is added up or chosen from, in whatever order; however many readings a step has, or none."""
+    """This holds for any items in any order, and for any number of readings per step, including none."""
     assert report_of(run_of(data.draw(logs))).findings == ()
 
 
 def life(name: str) -> Run:
-    """Return the run of four steps, the last but one of them without anything."""
+    """Return a run of contributions that leave a step empty, or of three observations if nothing is collected."""
     members: dict[str, Any] = {"epsilon": 1.5, "protection": {"level": "event", "step": 10}} | WAYS[name]
     if "collect" not in members:
         values = ({"pulse": 70, "oxygen": 0.97}, {"oxygen": 1.2, "pulse": 20}, {"pulse": 300, "oxygen": 0})
@@ -79,7 +79,7 @@ def life(name: str) -> Run:
 
 
 def false_releases(release: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the release with every single figure changed, a little and a lot, or left out, or one too many."""
+    """Yield the release with every single figure changed, a little and a lot, or removed, or one added."""
     for name in ("value", "measurement", "scale"):
         # Another measurement on the grid may have the same estimate, once that is clamped.
         moved = name != "measurement" or release["value"] == release.get(name)
@@ -98,7 +98,7 @@ def false_releases(release: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def others(found: Any, *, moved: bool) -> Iterator[Any]:
-    """Yield other values than one that was released; `moved` ones lie on the grid, too."""
+    """Yield values other than the released one; `moved` ones are on the grid, too."""
     match found:
         case dict():
             for name, part in found.items():
@@ -122,7 +122,7 @@ def others(found: Any, *, moved: bool) -> Iterator[Any]:
 
 @pytest.mark.parametrize("name", WAYS)
 def test_every_changed_figure_is_found(name: str) -> None:
-    """Value, measurement, scale, statistic and count follow from policy and spend, and from each other."""
+    """Value, measurement, scale, statistic and count follow from the policy, the spend and each other."""
     true = Written.of(life(name))
     assert audit(true.lines(), true.release_lines()).holds
     assert [release["decision"] for release in true.releases].count("perturbed") >= 3
@@ -139,7 +139,7 @@ def test_every_changed_figure_is_found(name: str) -> None:
 
 
 def test_gaps_cost_nothing_under_their_policy_alone() -> None:
-    """A step without a reading is approximated whatever its share, if the policy says so; under another it is not."""
+    """A step without a reading is approximated, whatever its share, only if the policy says so."""
     gaps = {"absent": "approximated"}
     true = Written.of(
         run_of([within(protection=gaps), plain_watermark(0), reading(3, 4.5), plain_watermark(35), reading(31, 1)])
@@ -161,7 +161,7 @@ def test_the_first_gaps_are_withheld() -> None:
 
 @pytest.mark.parametrize("level", [{"level": "user", "length": 6}, {"level": "landmark", "landmarks": [[0, 40]]}])
 def test_a_mean_of_two_measurements_spends_no_single_nano(level: dict[str, Any]) -> None:
-    """Its share cannot be halved: it is left, and the audit says so."""
+    """A share of one nano-epsilon cannot be halved: it is left, and the audit says so."""
     members: dict[str, Any] = {"epsilon": 8e-9, "protection": level | {"step": 10}}
     true = Written.of(
         run_of([collected(collect=ADD_REMOVE | MEAN, value=ITEM, **members), watermark(0), watermark(60)])
@@ -172,21 +172,21 @@ def test_a_mean_of_two_measurements_spends_no_single_nano(level: dict[str, Any])
 
 
 def _narrowed(kind: Any) -> Any:
-    """Use the range for add-remove, where a contributor that comes moves a sum by its distance from 0."""
+    """Use the range for add-remove, though a new contributor moves a sum by the item's distance from 0."""
     if isinstance(kind, Sum | HiddenMean) and not kind.replace:
         return replace(kind, item=replace(kind.item, sensitivity=3))
     return kind
 
 
 def _bare(kind: Any) -> Any:
-    """Draw closing noise for the range alone, though an item that is moved past a look changes two parts."""
+    """Draw closing noise for the range only, although an item moved past a look changes two parts."""
     if isinstance(kind, Sum | Mean) and kind.centre:
         return replace(kind, item=replace(kind.item, sensitivity=kind.item.axis.high - kind.item.axis.low))
     return kind
 
 
 def _whole_parts(kind: Any) -> Any:
-    """Spend all of a step's budget on each part of a vector."""
+    """Spend a step's whole budget on each part of a vector."""
     if isinstance(kind, Vector):
         parts = (replace(part, sensitivity=part.sensitivity // len(kind.parts)) for part in kind.parts)
         return replace(kind, parts=tuple(parts))
@@ -194,7 +194,7 @@ def _whole_parts(kind: Any) -> Any:
 
 
 def _unclamped(kind: Any) -> Any:
-    """Publish means and vectors beyond their range."""
+    """Publish means and vectors outside their range."""
     if isinstance(kind, Vector):
         return replace(kind, parts=tuple(replace(part, clamped=False) for part in kind.parts))
     return replace(kind, clamped=False) if isinstance(kind, Mean | HiddenMean) else kind
@@ -213,7 +213,7 @@ def _unclamped(kind: Any) -> Any:
     ],
 )
 def test_a_fault_of_the_worker_is_found(fault: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The audit reckons by itself what the policy promises, so a wrong scale or estimate stands out."""
+    """The audit computes the policy's guarantee itself, so a wrong scale or estimate is found."""
     assert report_of(life(name)).holds
     for maker in ("kind_of", "collected_kind"):
         true = getattr(policies, maker)
@@ -229,7 +229,7 @@ HALVES: tuple[Any, ...] = (
 
 @pytest.mark.parametrize("scale", HALVES)
 def test_each_half_of_a_spend_has_its_noise(scale: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both measurements under the whole of an odd spend, or the wrong one under the larger half."""
+    """It is found if both halves use the whole odd spend, or the wrong one uses the larger half."""
     record = collected(collect=ADD_REMOVE | MEAN, value=ITEM, epsilon=1.000000001)
     log = [record, watermark(5), contribution(7, "a", 3), watermark(15)]
     assert report_of(run_of(log)).holds
@@ -253,7 +253,7 @@ LADDER: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("before", "after", "lost"), LADDER)
 def test_weaker_versions(before: dict[str, Any], after: dict[str, Any], lost: str) -> None:
-    """A version that takes a neighbour back is remarked, where the worker refuses it; another is not."""
+    """The audit remarks a version that withdraws a neighbour, which the worker refuses, and no other version."""
     log = [policy("a", **before, epsilon=1), policy("a", 2, **after, epsilon=1)]
     refused = Run(limited(lifetime_nano=LIFETIME_NANO)).feed_all(copy.deepcopy(log)).rejects
     assert [orjson.loads(reject)["reason"] for reject in refused] == (["weaker-policy"] if lost else [])
@@ -274,7 +274,7 @@ def test_weaker_versions(before: dict[str, Any], after: dict[str, Any], lost: st
     ],
 )
 def test_weaker_absence(before: object, after: object, lost: str) -> None:
-    """Whether a step had a reading stays hidden once it was."""
+    """Once it is hidden whether a step had a reading, it stays hidden."""
     forms: list[dict[str, Any]] = [
         {"protection": {} if absent is None else {"absent": absent}, "epsilon": 1} for absent in (before, after)
     ]

@@ -1,4 +1,4 @@
-"""Weaker versions, as the audit tells them: the second implementation agrees with the worker's on every small pair."""
+"""Weaker versions in the audit: this second implementation agrees with the worker's on every small pair."""
 
 import json
 from dataclasses import replace
@@ -22,18 +22,18 @@ CONTEXT = limited(accept_weaker_policies=True, lifetime_nano=10**12)
 
 @cache
 def protection_of(version: Version) -> object:
-    """Return the protection of a small version, as a policy has it."""
+    """Return the protection of a small version in the form of a policy."""
     return version.policy(1).parameters["protection"]
 
 
 def version_of(series: str, version: Version, number: int) -> Record:
-    """Return the record of a small version; all are said to be weaker."""
+    """Return the record of a small version; every record says that it is weaker."""
     value = {**NUMBER, "resolution": 1}
     return policy(series, number, protection=protection_of(version), value=value, weaker=True)
 
 
 def assert_remarked(run: Run) -> int:
-    """Check that the audit remarks the entries that are marked, and no others; return how many there are."""
+    """Check that the audit remarks exactly the marked entries; return how many there are."""
     entries = [json.loads(line) for line in run.ledger]
     marked = [(entry["series"], entry["sequence"]) for entry in entries if entry.get("weaker")]
     report = audit(run.ledger, lifetime_nano=10**12)
@@ -45,7 +45,7 @@ def assert_remarked(run: Run) -> int:
 
 @pytest.mark.parametrize("events_ms", [(), pytest.param((1,), marks=pytest.mark.long), (1, 4)])
 def test_levels_by_enumeration(events_ms: tuple[int, ...]) -> None:
-    """On every pair of small versions, each a series, the audit remarks just those that the worker marked."""
+    """For every pair of small versions, each as a series, the audit remarks exactly those the worker marked."""
     pairs = weaker = 0
     for ruling in versions(1):
         run = Run(CONTEXT)
@@ -77,7 +77,7 @@ FORMS: tuple[dict[str, Any], ...] = (
 
 
 def test_neighbours_by_enumeration() -> None:
-    """So too on every pair of forms of a value."""
+    """The same holds for every pair of value forms."""
     weaker = 0
     for former in FORMS:
         run = Run(CONTEXT)
@@ -88,7 +88,7 @@ def test_neighbours_by_enumeration() -> None:
 
 
 def test_an_unmarked_one_is_no_finding() -> None:
-    """A ledger of a release that refused none: the audit holds, and remarks what was given up."""
+    """The ledger is from a program version that refused none: the audit holds and remarks what was given up."""
     run = Run(CONTEXT)
     run.feed(policy("a", protection={"level": "landmark", "landmarks": [9]}))
     run.feed(policy("a", 2, weaker=True))
@@ -106,7 +106,7 @@ def test_an_unmarked_one_is_no_finding() -> None:
 
 
 def test_whoever_follows_is_told_at_once() -> None:
-    """Remarks and changes of a key, when the entry comes and not with the report."""
+    """Followers learn of remarks and key changes when the entry arrives, not with the report."""
     told: list[Remark | KeyChange] = []
     run = Run(CONTEXT)
     run.feed(policy("a", protection={"level": "landmark", "landmarks": [9]}))
@@ -124,7 +124,7 @@ def test_whoever_follows_is_told_at_once() -> None:
 @settings(max_examples=60, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(histories())
 def test_histories(history: History) -> None:
-    """In drawn histories, with late landmarks, dummies and changed steps, remarks are the marked entries."""
+    """In drawn histories with late landmarks, dummies and changed steps, remarks are just the marked entries."""
     entries = [json.loads(line) for line in history.ledger]
     marked = {(entry["series"], entry["sequence"]) for entry in entries if entry.get("weaker")}
     report = audit(history.ledger, lifetime_nano=history.lifetime_nano)

@@ -1,4 +1,4 @@
-"""Terms that are told from those of a policy with another epsilon are the terms that reading all of it tells."""
+"""Terms derived from a policy with another epsilon are the same as those from reading the whole policy."""
 
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from stream_app.audit.rules import Rules
 from tests.audit.form.test_policy import true_policies
 
 READABLE: Final[list[dict[str, Any]]] = []
-"""Policies of every level, scheme and kind whose terms are known."""
+"""Policies of every level, scheme and kind with known terms."""
 for _policy in true_policies():
     try:
         read_terms(2, _policy)
@@ -46,7 +46,7 @@ def _entry(parameters: dict[str, Any], version: int = 2) -> PolicyEntry:
 
 
 def _told(read: Any) -> Terms | str:
-    """Return terms, or the sentence by which they are refused."""
+    """Return terms, or the sentence that refuses them."""
     try:
         terms = read()
     except TermsError as error:
@@ -57,7 +57,7 @@ def _told(read: Any) -> Terms | str:
 
 @given(st.sampled_from(READABLE), st.lists(EPSILONS, min_size=1, max_size=4))
 def test_another_epsilon(policy: dict[str, Any], epsilons: list[Any]) -> None:
-    """Whatever epsilons came before: the terms, or the refusal, are those of a policy that is read as the first."""
+    """Whatever epsilons came before, the terms or the refusal are the same as for a policy that is read first."""
     rules = Rules(None)
     rules.terms(_entry(policy))
     for epsilon in epsilons:
@@ -66,14 +66,14 @@ def test_another_epsilon(policy: dict[str, Any], epsilons: list[Any]) -> None:
 
 
 def test_every_policy() -> None:
-    """Those too whose windows charge a part of the epsilon, and refuse one that is too small for it."""
+    """This includes policies whose windows charge part of the epsilon and refuse one that is too small."""
     assert any(policy["scheme"].get("dissimilarity") == "private" for policy in READABLE)
     for policy in READABLE:
         test_another_epsilon.hypothesis.inner_test(policy, [4, 3e-9, 1e-10, 0.5])  # type: ignore[attr-defined]
 
 
 def test_another_version_or_member() -> None:
-    """Nothing else may differ: with another version or another member all is read."""
+    """Nothing else may differ: a policy with another version or another member is read in full."""
     rules = Rules(None)
     policy = READABLE[0]
     rules.terms(_entry(policy))

@@ -1,4 +1,4 @@
-"""Views beside their bases: what the fold writes holds, and each fraud against what they share is found."""
+"""Views beside their bases: what the fold writes holds, and every fraud against what they share is found."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +34,7 @@ Entries = list[dict[str, Any]]
 @settings(max_examples=scaled(100))
 @given(log=logs())
 def test_what_the_fold_writes_of_views_holds(log: list[dict[str, Any]]) -> None:
-    """Late landmarks, versions and ends of bases, and records that some of them refuse, are on the way."""
+    """The logs include late landmarks, versions and ends of bases, and records that some of them refuse."""
     run = run_of(*log)
     report = audit(run.ledger, run.releases, 2 * 10**14)
     assert not report.findings
@@ -43,7 +43,7 @@ def test_what_the_fold_writes_of_views_holds(log: list[dict[str, Any]]) -> None:
 
 
 def lived() -> Run:
-    """Return a run in which landmarks came late, in time, and with a version of the base."""
+    """Return a run with landmarks registered late, in time, and by a version of the base."""
     run = run_of(*(reading(at, 5, BASE) for at in range(0, 60, UNIT)), landmarks(4, 100, series=BASE))
     later = version(2, 80)
     later["protection"] |= {"landmarks": [100, 120, [130, 140]], "spare": 3}
@@ -52,7 +52,7 @@ def lived() -> Run:
 
 
 def sealed_again(entries: Entries) -> list[bytes]:
-    """Return entries with chains that fit."""
+    """Return the entries as lines with valid chains."""
     places: dict[str, tuple[int, str]] = {}
     lines = []
     for entry in entries:
@@ -67,27 +67,27 @@ def sealed_again(entries: Entries) -> list[bytes]:
 
 
 def without(entries: Entries, series: str, kind: str) -> Entries:
-    """Return entries without those of a kind of a series."""
+    """Return the entries without those of one kind in one series."""
     return [entry for entry in entries if (entry["series"], entry["entry"]) != (series, kind)]
 
 
 def landmark_kept_from_a_view(entries: Entries) -> Entries:
-    """A registration reached the base, and not its view."""
+    """A registration reached the base, but not its view."""
     return without(entries, DAY, "landmarks")
 
 
 def landmark_kept_from_the_base(entries: Entries) -> Entries:
-    """A view has landmarks of its own."""
+    """A view has landmarks that its base lacks."""
     return without(entries, BASE, "landmarks")
 
 
 def landmark_to_come_kept_from_a_view(entries: Entries) -> Entries:
-    """Nothing was spent on it yet."""
+    """Nothing has been spent on it yet."""
     return [*entries, *_registered(entries, BASE, [[400, 402]])]
 
 
 def landmark_dropped_by_a_view(entries: Entries) -> Entries:
-    """A later version of a view does not name one that is to come, and nothing marks it as weaker."""
+    """A view's later version omits a landmark to come, and is not marked as weaker."""
     at = next(n for n, one in enumerate(entries) if one["series"] == DAY and one.get("timestamp", 0) >= 64)
     first = next(one for one in entries if one["series"] == DAY and one["entry"] == "policy")
     protection = {**first["parameters"]["protection"], "landmarks": []}
@@ -98,12 +98,12 @@ def landmark_dropped_by_a_view(entries: Entries) -> Entries:
 
 
 def view_without_base(entries: Entries) -> Entries:
-    """There is no series that it is a view of."""
+    """The series that it is a view of is missing."""
     return [entry for entry in entries if entry["series"] != BASE]
 
 
 def view_without_cap(entries: Entries) -> Entries:
-    """Nothing bounds what its person loses in all."""
+    """Nothing limits what its person loses in total."""
     return [entry for entry in entries if entry["entry"] != "member"]
 
 
@@ -123,7 +123,7 @@ def view_of_a_view(entries: Entries) -> Entries:
 
 
 def _registered(entries: Entries, series: str, add: list[list[int]]) -> Entries:
-    """Return an entry that registers landmarks to come of a plain series, whose figures fit but for those left."""
+    """Return an entry that registers landmarks to come of a plain series; only its landmarks left do not fit."""
     last = next(entry for entry in reversed(entries) if entry["series"] == series)
     head = {"series": series, "sequence": 0, "entry": "landmarks", "policy": last["policy"], "add": add}
     figures = {name: last[name] for name in ("budget_nano", "landmark_spent_nano", "landmarks_left")}
@@ -140,7 +140,7 @@ def _ordered(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _begun(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return a policy entry that says so, in the order of members."""
+    """Return a policy entry that says that a view begins, with members in order."""
     head = {name: entry[name] for name in list(entry)[: list(entry).index("parameters")]}
     return {**head, "lifetime_nano": entry.get("lifetime_nano", 10**9), "view": True, **entry}
 
@@ -164,7 +164,7 @@ FRAUDS: dict[Callable[[Entries], Entries], set[str]] = {
 
 
 def test_a_long_life_holds() -> None:
-    """As it was written, and with its chains made anew."""
+    """It holds as it was written, and with its chains rebuilt."""
     run = lived()
     entries: Entries = [orjson.loads(entry) for entry in run.ledger]
     assert audit(run.ledger, run.releases, 2 * 10**14).holds
@@ -176,14 +176,14 @@ def test_a_long_life_holds() -> None:
 
 @pytest.mark.parametrize("fraud", FRAUDS, ids=lambda fraud: fraud.__name__)
 def test_every_fraud_is_found(fraud: Callable[[Entries], Entries]) -> None:
-    """By its own code, whatever figures differ besides."""
+    """It is found by its own code, whatever other figures differ."""
     entries = [orjson.loads(entry) for entry in lived().ledger]
     report = audit(sealed_again(fraud(entries)), None, 2 * 10**14)
     assert codes(report) & FRAUDS[fraud], report.findings
 
 
 def test_the_order_of_chains_does_not_matter() -> None:
-    """A file may have them one after the other, views first."""
+    """A file may contain them one after another, with views first."""
     lines = lived().ledger
     series = [orjson.loads(entry)["series"] for entry in lines]
     shown = [line for name in (WEEK, DAY, BASE, "p-17/") for line, of in zip(lines, series, strict=True) if of == name]
@@ -191,7 +191,7 @@ def test_the_order_of_chains_does_not_matter() -> None:
 
 
 def test_a_view_that_began_later_holds() -> None:
-    """It has the landmarks of its base's version, and none that came before it."""
+    """It has the landmarks of its base's version, and none from before."""
     run = run_of(*(reading(at, 5, BASE) for at in range(0, 20, UNIT)), landmarks(4, series=BASE), of=context(base()))
     run.feed({"type": "policy", "series": BASE, **version(2, 80)})
     run.context = context()
@@ -203,7 +203,7 @@ def test_a_view_that_began_later_holds() -> None:
 
 @pytest.mark.parametrize("offset", [0, 4, 7])
 def test_grids_that_begin_elsewhere_hold(offset: int) -> None:
-    """Steps of views may begin at another time of the day; their landmarks are those of the base all the same."""
+    """Steps of views may start at another time of day; they still have the landmarks of the base."""
     at = {"offset": offset % UNIT} if offset % UNIT else {}
     plain = base(protection={"step": 8, "unit": UNIT, "open_steps": 1, **at}, value=MEAN)
     of = context(plain, view("day", 8, protection={"offset": offset}))
@@ -217,7 +217,7 @@ def test_grids_that_begin_elsewhere_hold(offset: int) -> None:
 
 
 def test_a_view_of_a_person_without_a_cap_does_not_begin() -> None:
-    """A cap that was configured after the person's first series bounds nothing, and the audit asks for one."""
+    """A cap configured after the person's first series limits nothing, and the audit requires one."""
     uncapped = Limits(member_separator="/", lifetime_nano=LIMITS.lifetime_nano)
     run = run_of(reading(0, 5, BASE), of=context(base(), limits=uncapped))
     run.context = context()

@@ -1,4 +1,4 @@
-"""Landmarks and windows together in logs that the worker's fold decided: they hold, and what is changed in them not."""
+"""Landmarks and windows in logs decided by the worker's fold: they hold, but not if anything is changed."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ schemes: st.SearchStrategy[dict[str, object]] = st.sampled_from(
 
 @st.composite
 def versions(draw: st.DrawFn, number: int) -> dict[str, object]:
-    """Return a version over few nano-epsilon: most have windows, some steps of another length, some another level."""
+    """Return a version with few nano-epsilon: most have windows, some another step length or another level."""
     scheme, step = draw(schemes), draw(st.sampled_from((10, 10, 10, 15)))
     window = draw(st.integers(2, 5) if scheme["name"] in {"bd", "ba"} else st.integers(1, 5))
     level: dict[str, object] = {"level": "landmark", "window": window}
@@ -48,7 +48,7 @@ def versions(draw: st.DrawFn, number: int) -> dict[str, object]:
 
 @st.composite
 def runs(draw: st.DrawFn, guard: type[Guard] = Guard) -> Run:
-    """Return a decided log of one series: mostly events, each second one of a change; late landmarks, and versions."""
+    """Return a decided log of one series: mostly events, every second one changed, late landmarks and versions."""
     run = Run(Context(KEYS, limits=Limits(lifetime_nano=10**9, accept_weaker_policies=True)), guard)
     run.feed(draw(versions(1)))
     at, number = 0, 1
@@ -69,7 +69,7 @@ def runs(draw: st.DrawFn, guard: type[Guard] = Guard) -> Run:
 @settings(max_examples=scaled(75))
 @given(runs())
 def test_they_hold(run: Run) -> None:
-    """No finding and no version that did not wait; the promise holds by literal sums over every window."""
+    """There is no finding, every version waited, and literal sums over every window keep the guarantee."""
     report = audit(run.ledger, run.releases, 10**9)
     assert report.findings == ()
     assert {remark.code for remark in report.remarks} <= {"weaker-marked"}
@@ -80,7 +80,7 @@ def test_they_hold(run: Run) -> None:
 @settings(max_examples=scaled(60))
 @given(runs(), st.data())
 def test_every_changed_figure_is_found(run: Run, data: st.DataObject) -> None:
-    """One more or one less in one entry, with a chain that was rewritten to match, shows by the figure's own code."""
+    """A change of one in any entry, with a rewritten chain, is found by the figure's own code."""
     true = Written([json.loads(line) for line in run.ledger], [], 10**9)
     places = [(place, name) for place, entry in enumerate(true.entries) for name in FIGURES if name in entry]
     for place, name in data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=8, unique=True)):
@@ -94,7 +94,7 @@ def test_every_changed_figure_is_found(run: Run, data: st.DataObject) -> None:
 @settings(max_examples=scaled(60))
 @given(runs())
 def test_a_charge_for_one_of_several_is_found(run: Run) -> None:
-    """Nor may the peak fall when its step becomes a landmark: another window may have lost as much."""
+    """The peak may not fall either when its step becomes a landmark: another window may have lost as much."""
     true = Written([json.loads(line) for line in run.ledger], [], 10**9)
     for place, entry in enumerate(true.entries):
         if entry["entry"] == "landmarks" and entry["charged_nano"]:
@@ -110,14 +110,14 @@ def test_a_charge_for_one_of_several_is_found(run: Run) -> None:
 
 
 class _ChargesOnce(Guard):
-    """Charges several late landmarks like one."""
+    """Charges several late landmarks as if they were one."""
 
     def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
         return Guard(*self).charge_passed(level, min(steps, 1), added)
 
 
 class _LowersTheWindow(Guard):
-    """Takes what it charges off the largest loss of a window."""
+    """Deducts what it charges from the largest loss of a window."""
 
     def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
         after = Guard(*self).charge_passed(level, steps, added)
@@ -136,7 +136,7 @@ class _KeepsTheRing(Guard):
 
 
 def _counting(counted: Callable[[Window, Spend, int], Window]) -> type[Guard]:
-    """Return a guard that changes its window once more after each publication, given the next window's first step."""
+    """Return a guard that changes its window again after each publication, given the next window's first step."""
 
     class Counting(Guard):
         def spend(
@@ -165,14 +165,14 @@ _COUNTING = {
 
 @pytest.mark.parametrize("guard", [_ChargesOnce, _LowersTheWindow, _KeepsTheRing, *_COUNTING.values()])
 def test_what_another_guard_writes_is_found(guard: type[Guard]) -> None:
-    """Each fault shows in some log; those of the true guard hold (above)."""
+    """Each fault is found in some log; the logs of the true guard hold (above)."""
     drawn = settings(max_examples=2000, derandomize=True, database=None, phases=[Phase.generate])
     run = find(runs(guard), lambda run: not audit(run.ledger, lifetime_nano=10**9).holds, settings=drawn)
     assert run.ledger
 
 
 def spends(ledger: list[bytes]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the steps that were spent on: version, start and length in ms, and the version's window in steps."""
+    """Yield the steps with spends: version, start and length in ms, and the version's window in steps."""
     rules: dict[str, Any] = {}
     for entry in map(json.loads, ledger):
         if entry["entry"] == "policy":
@@ -182,7 +182,7 @@ def spends(ledger: list[bytes]) -> Iterator[tuple[int, int, int, int]]:
 
 
 def assert_apart(ledger: list[bytes]) -> None:
-    """No window of several steps holds spends of two versions, by every pair of them."""
+    """Check, by all pairs, that no window of several steps contains spends of two versions."""
     found = [*spends(ledger)]
     for later, start, step, window in found:
         for earlier, before, length, reach in found:

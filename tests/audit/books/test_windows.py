@@ -1,4 +1,4 @@
-"""Windows in the audit: what old ledgers show, what missing entries hide, and the theorem by spends alone."""
+"""Windows in the audit: old ledgers, the effects of missing entries, and the theorem by spends only."""
 
 import pytest
 
@@ -19,7 +19,7 @@ policy 2 {"epsilon": 2e-8, "scheme": {"name": "uniform"}, "landmarks": [3000]}
 
 
 def test_single_steps_that_did_not_wait_are_remarked_once() -> None:
-    """Releases before the rule wrote such ledgers: they hold, and the reader is told what a window lost."""
+    """Releases from before the rule wrote such ledgers: they hold, and the reader is told a window's loss."""
     old = write(
         AFTER
         + """
@@ -39,7 +39,7 @@ def test_single_steps_that_did_not_wait_are_remarked_once() -> None:
 
 
 def test_a_wait_that_ends_early() -> None:
-    """The theorem's finding, beside that of the share, which is 0 while a version waits."""
+    """The theorem is violated, and so is the share, which is 0 while a version waits."""
     early = write(AFTER + "2 withheld . - | 0 1 0\n 3 perturbed L 20 | 20 0 0")
     assert codes(audit(early.lines())) == {"theorem", "share"}
     # Versions with windows always waited.
@@ -49,7 +49,7 @@ def test_a_wait_that_ends_early() -> None:
 
 
 def test_the_wait_is_over_for_landmarks_and_others_at_once() -> None:
-    """At 4 no window of the first version holds a step that it spent on; the fast path goes on from there."""
+    """At 4, no window of the first version holds a step with a spend; the fast path continues from there."""
     waited = write(AFTER + "2 withheld . - | 0 1 0\n 4 perturbed . 20 | 0 0 20\n 5 perturbed . 20 | 0 0 20")
     assert audit(waited.lines(), waited.release_lines()).holds
 
@@ -69,7 +69,7 @@ landmarks [[3, 4]] %s | %s 1 50     at m = 50, of step 1
 
 @pytest.mark.parametrize(("charge", "found"), [(50, {"gap"}), (51, {"gap", "charge"}), (24, {"gap", "charge"})])
 def test_a_charge_tells_what_missing_entries_spent(charge: int, found: set[str]) -> None:
-    """What one of them spent on one step is not known, but for its bounds: no less than the others, no more than W."""
+    """A missing entry's spend on one step is known only by its bounds: at least that of the others, at most W."""
     written = write(HIDDEN % (charge, charge, charge))
     del written.entries[1]
     report = audit(written.lines())
@@ -78,7 +78,7 @@ def test_a_charge_tells_what_missing_entries_spent(charge: int, found: set[str])
 
 
 def test_missing_entries_are_the_only_finding() -> None:
-    """Whichever release was decided there, in versions with landmarks and windows."""
+    """This holds for any release decided there, in versions with landmarks and windows."""
     for name in ("joint", "growing", "shrunk", "saved", "kept"):
         written = write(LEDGERS[name])
         for place, _ in releases_in(written)[:-1]:
@@ -88,7 +88,7 @@ def test_missing_entries_are_the_only_finding() -> None:
 
 
 def test_landmarks_and_a_window_together_keep_to_epsilon() -> None:
-    """Each alone may: the finding is that of the sum, whatever the figures say."""
+    """Each alone keeps to it; the finding is about the sum, whatever the figures say."""
     written = write(LEDGERS["joint"])
     last = written.entries[-1]
     last["epsilon_nano"] = 35
@@ -111,14 +111,14 @@ def test_landmarks_and_a_window_together_keep_to_epsilon() -> None:
     ],
 )
 def test_what_has_no_windows(members: dict[str, object], sentence: str) -> None:
-    """Which schemes and levels know windows of how many steps."""
+    """Schemes and levels differ in whether they have windows, and of how many steps."""
     with pytest.raises(TermsError, match=sentence):
         read_terms(1, parameters_of({"epsilon": 1.0, "scheme": UNIFORM} | members))
 
 
 @pytest.mark.parametrize("name", ["uniform", "adaptive", "balanced", "skip", "bd", "ba"])
 def test_what_has(name: str) -> None:
-    """All schemes but those of level user go with landmarks and windows; a window of one step is none."""
+    """All schemes except those of level user allow landmarks with windows; one step is not a window."""
     scheme = {"name": name} | ({"accept_risk": True} if name == "skip" else {})
     found = read_terms(1, parameters_of({"epsilon": 1.0, "scheme": scheme, "window": 10_000}))
     assert found.frame is not None
@@ -128,7 +128,7 @@ def test_what_has(name: str) -> None:
 
 
 def test_exposed_steps_of_landmarks_and_one_window() -> None:
-    """Landmarks all count; of the others as many as one window holds, wherever it lies."""
+    """All landmarks count, but only as many other steps as one window can hold, wherever it is."""
     for window in range(1, 6):
         terms = read_terms(
             1, parameters_of({"epsilon": 1.0, "scheme": UNIFORM, "landmarks": [[3000, 5000]], "window": window})

@@ -1,4 +1,4 @@
-"""Explanations: figures checked in the head, formulas that compute, and the worker's own state before a step."""
+"""Explanations: figures checked by hand, formulas that compute, and the worker's own state before a step."""
 
 import json
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ def explained(
 
 @pytest.mark.parametrize("name", LEDGERS)
 def test_every_step_of_the_written_ledgers(name: str) -> None:
-    """The formula computes to the share, the share is what a perturbed step spent, and the figures are the entry's."""
+    """The formula gives the share, which is what a perturbed step spent, and the figures are the entry's."""
     written = write(LEDGERS[name])
     lines = written.lines()
     for index, entry in releases_in(written):
@@ -59,7 +59,7 @@ def test_every_step_of_the_written_ledgers(name: str) -> None:
 
 
 def test_a_landmark_in_the_head() -> None:
-    """Second 8 of the ledger under Uniform: one landmark was absent, so 28 of 100 are spent and 3 landmarks share."""
+    """At second 8 of the Uniform ledger, one landmark was absent, so 28 of 100 are spent and 3 landmarks share."""
     found = explained(write(LEDGERS["uniform"]).lines(), 8999)
     assert found.entry.timestamp == 8000
     assert tuple(found.before) == (100, 28, 16, 3)
@@ -78,13 +78,16 @@ def test_a_landmark_in_the_head() -> None:
 
 
 def test_a_share_under_balanced_names_its_regular_share() -> None:
-    """G = 30 of 101 is below the peak of 32, which therefore is what regular steps keep."""
+    """G = 30 of 101 is below the peak of 32, so regular steps keep 32."""
     formula = explained(write(LEDGERS["balanced"]).lines(), 2000).shares.formulas[0]
     assert (formula.rule, formula.numbers) == ("max(0, E - S - max(G, M)) // R", "max(0, 101 - 0 - max(30, 32)) // 3")
 
 
 def test_a_coin_cannot_be_shown_and_the_rate_needs_the_releases() -> None:
-    """Adaptive after two equal measurements' worth of noise: rate 1, halved once; without releases nobody knows."""
+    """In Adaptive, two measurements that are equal within their noise halve the rate of 1 once.
+
+    Without releases, the rate is unknown.
+    """
     written = write(LEDGERS["adaptive"])
     alone = explained(written.lines(), 2000)
     assert (alone.tosses, alone.rate_nano) == (True, None)
@@ -107,7 +110,7 @@ def test_a_later_version_counts_what_earlier_ones_lost() -> None:
 
 
 def test_drawn_landmarks() -> None:
-    """With dummies the charge stands in S from the start, and a landmark may be none."""
+    """With dummies, S includes the charge from the start, and a landmark may be a dummy."""
     found = explained(write(LEDGERS["dummies"]).lines(), 1000)
     assert (found.before.landmark_spent_nano, found.document()["dummies_nano"]) == (1, 1)
     assert "1 of S was charged for drawing the landmarks (heuristic);" in text_of(found)
@@ -124,14 +127,14 @@ def test_drawn_landmarks() -> None:
     ],
 )
 def test_steps_that_are_not_decided(series: str, timestamp: int, sentence: str) -> None:
-    """What was found instead is said, and what was asked is carried."""
+    """The error says what was found instead, and carries the query."""
     with pytest.raises(UndecidedError, match=sentence) as caught:
         explained(write(LEDGERS["uniform"]).lines(), timestamp, series=series)
     assert (caught.value.series, caught.value.timestamp) == (series, timestamp)
 
 
 def test_a_ledger_that_does_not_hold_says_so() -> None:
-    """A figure that does not follow is a finding of the explanation; of entries after the step nothing is said."""
+    """An inconsistent figure is a finding of the explanation, which says nothing about later entries."""
     written = write(LEDGERS["uniform"])
     written.entries[4]["epsilon_nano"] = 17
     lines = seal(written, 4).lines()
@@ -142,7 +145,7 @@ def test_a_ledger_that_does_not_hold_says_so() -> None:
 
 
 def test_a_step_under_no_policy_is_not_explained() -> None:
-    """Without its policy entry a ledger tells no share; the sentence says what is missing."""
+    """Without its policy entry, a ledger shows no share; the sentence says what is missing."""
     written = write(LEDGERS["event"])
     del written.entries[0]
     with pytest.raises(UndecidedError, match="no policy of this series comes before it"):
@@ -150,7 +153,7 @@ def test_a_step_under_no_policy_is_not_explained() -> None:
 
 
 def test_copies_and_other_series_change_nothing() -> None:
-    """As by a batch that was written twice, and with a series whose name begins alike."""
+    """They are like those of a batch that was written twice, and of a series whose name begins alike."""
     lines, other = write(LEDGERS["uniform"]).lines(), write(LEDGERS["user"], "home-70").lines()
     mixed = [line for pair in zip(lines, [*other, *lines], strict=False) for line in (*pair, pair[0])]
     assert explained(mixed, 4000).document() == explained(lines, 4000).document()
@@ -159,7 +162,7 @@ def test_copies_and_other_series_change_nothing() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scheme", ["adaptive", "balanced"])
 def test_against_the_state_of_the_worker(kind: str, scheme: str) -> None:
-    """Before each step the fold held these very figures and this very rate, which came of other code."""
+    """Before each step the fold held exactly these figures and this rate, computed by other code."""
     run, before = _run(kind, {"name": scheme}), {}
     draws = np.random.default_rng(7)
     for hour in range(40):
@@ -182,7 +185,7 @@ def test_against_the_state_of_the_worker(kind: str, scheme: str) -> None:
 
 
 def test_every_step_of_real_ledgers() -> None:
-    """At whatever level and under whatever scheme: see `follow_from`."""
+    """This holds at any level and under any scheme; see `follow_from`."""
     for history in draw(20):
         for series, written in by_series(history).items():
             for _, entry in releases_in(written):
@@ -201,7 +204,7 @@ PRIVATE = {"dissimilarity": "private"}
     ],
 )
 def test_every_step_in_windows(level: str, scheme: dict[str, Any]) -> None:
-    """With landmarks and without, and in a second version, which waits for the first one's windows."""
+    """This holds with and without landmarks, and in a second version, which waits for the first one's windows."""
     run, draws = Run(), np.random.default_rng(7)
     for version, hours in ((1, range(15)), (2, range(15, 30))):
         protection: dict[str, object] = {"level": level, "window": 4, "step": HOUR_MS}
@@ -228,7 +231,7 @@ def test_every_step_in_windows(level: str, scheme: dict[str, Any]) -> None:
 @settings(max_examples=scaled(25), suppress_health_check=list(HealthCheck))
 @given(schedules())
 def test_every_step_of_collected_data(records: list[dict[str, Any]]) -> None:
-    """Of whatever is collected, too, the rate is that of the worker's state at the end."""
+    """For collected data, too, the rate is that of the worker's final state."""
     run = Run(limited(lifetime_nano=10**15)).feed_all(records)
     for series, row in run.rows.items():
         decided = [entry for entry in map(json.loads, run.ledger) if entry["series"] == series]
@@ -247,7 +250,7 @@ def test_every_step_of_collected_data(records: list[dict[str, Any]]) -> None:
 
 
 def follow_from(entry: dict[str, Any], found: Explanation) -> None:
-    """Check that the formulas compute, and that the share is what a perturbed step spent."""
+    """Check that the formulas compute, and that a perturbed step spent its share."""
     assert found.findings == ()
     for formula in found.shares.formulas:
         assert eval(formula.numbers) == formula.value  # noqa: S307 - as above
@@ -281,7 +284,7 @@ def _value(kind: str, draws: np.random.Generator) -> object:
 
 
 def test_the_document_is_json() -> None:
-    """Every figure of the text is a member for programs."""
+    """Programs find every figure of the text as a member."""
     found = explained(write(LEDGERS["skip"]).lines(), 3000)
     document = json.loads(json.dumps(found.document()))
     assert document["decision"] == "approximated"

@@ -1,4 +1,4 @@
-"""Steps and series without formulas: every figure is the one of the ledger, and no formula is left."""
+"""Steps and series without formulas: every figure is the ledger's, and no formula remains."""
 
 from collections.abc import Sequence
 from math import exp
@@ -32,7 +32,7 @@ SAID = {
 @settings(max_examples=scaled(60), suppress_health_check=[HealthCheck.too_slow])
 @given(histories(), st.data())
 def test_a_step_in_plain_words(history: History, data: st.DataObject) -> None:
-    """What became of it, what it cost and what was used since, by literal sums over the ledger up to it."""
+    """Its outcome, its cost and the amount used after it agree with literal sums over the ledger up to it."""
     entries = [orjson.loads(line) for line in history.ledger]
     places = [place for place, entry in enumerate(entries) if entry["entry"] == "release"]
     if not places:
@@ -63,7 +63,7 @@ CHOICE = {"kind": "choice", "items": ["x", "y"]}
 
 @pytest.mark.parametrize("epsilon", [0.5, 2, 1000])
 def test_noise_in_plain_words(epsilon: float) -> None:
-    """How far it takes a measurement: against the mechanism's own chance, and sums over its law."""
+    """Its effect on a measurement agrees with the mechanism's own probability and with sums over its law."""
 
     def told(value: Record, data: object) -> str:
         return noise_of([policy("a", epsilon=epsilon, protection={"level": "event"}, value=value), observed(data)])
@@ -87,7 +87,10 @@ def test_noise_in_plain_words(epsilon: float) -> None:
 
 @pytest.mark.parametrize(("neighbours", "halved"), [("replace", 2), ("add-remove", 1)])
 def test_a_draw_in_plain_words(neighbours: str, halved: int) -> None:
-    """How many contributors take an item's weight down by e: theorem 6 of McSherry and Talwar halves epsilon."""
+    """This many fewer contributors divide an item's weight by e.
+
+    Theorem 6 of McSherry and Talwar halves epsilon.
+    """
     collect = {"neighbours": neighbours, "open_steps": 2}
     given = collected(1, collect, series="a", epsilon=0.25, value=CHOICE)
     opened, ended = (watermark(at, series="a") for at in (0, 45))
@@ -96,7 +99,7 @@ def test_a_draw_in_plain_words(neighbours: str, halved: int) -> None:
 
 
 def noise_of(log: Sequence[Record]) -> str:
-    """Return the sentence on the noise of a log's first release."""
+    """Return the sentence about the noise of a log's first release."""
     run = Run().feed_all(log)
     (entry, *_) = (entry for entry in map(orjson.loads, run.ledger) if entry["entry"] == "release")
     inquiry = Inquiry("a", entry["timestamp"])
@@ -106,7 +109,7 @@ def noise_of(log: Sequence[Record]) -> str:
 
 
 def test_both_commands_speak_plainly(tmp_path: Path, cli: Cli) -> None:
-    """Of a step, and of a series; with a paragraph for its person, unless the ledger does not hold."""
+    """They describe a step and a series, with a paragraph for the person unless the ledger does not hold."""
     written, ledger = write(LEDGERS["uniform"]), tmp_path / "ledger.jsonl"
     ledger.write_bytes(b"".join(line + b"\n" for line in written.lines()))
     step = str(next(entry["timestamp"] for entry in written.entries if entry["entry"] == "release"))

@@ -1,4 +1,4 @@
-"""Steps of many items, readings or numbers: why each was decided so, and what of it no record tells."""
+"""Steps of many items, readings or numbers: why each was so decided, and what no record shows about it."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ def decisions(run: Run) -> list[dict[str, Any]]:
 
 
 def follow(run: Run) -> None:
-    """Check the explanation of every step: the share is what was spent, and each that was left has its reason."""
+    """Check every step's explanation: the share was spent, or there is a reason why it was not."""
     for entry in decisions(run):
         found = explained(run.ledger, entry["timestamp"], run.releases, entry["series"])
         assert found.findings == ()
@@ -53,7 +53,7 @@ def test_every_step_of_items(drawn: list[dict[str, Any]]) -> None:
 @settings(max_examples=15, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(readings.schedules())
 def test_every_step_of_readings(drawn: list[dict[str, Any]]) -> None:
-    """However late they come, and whatever fills the gaps."""
+    """This holds however late they arrive, and whatever fills the gaps."""
     follow(run_of([record | {"weaker": True} for record in drawn]))
 
 
@@ -68,7 +68,7 @@ def test_every_step_of_readings(drawn: list[dict[str, Any]]) -> None:
     ids=["sum", "open sum", "mean", "choice"],
 )
 def test_the_rate_is_the_worker_s(members: dict[str, Any]) -> None:
-    """Before each step the fold had this very rate: it follows from measurements, scales and numbers of items."""
+    """Before each step the fold had exactly this rate, which follows from measurements, scales and item counts."""
     protection = {"level": "landmark", "landmarks": [[50, 90]], "step": STEP}
     run = run_of([collected(**members, scheme=ADAPTIVE, epsilon=20.0, protection=protection), watermark(0)])
     rates, known = {}, set()
@@ -88,7 +88,7 @@ def test_the_rate_is_the_worker_s(members: dict[str, Any]) -> None:
 
 
 def test_what_is_said() -> None:
-    """Of a mean, of two measurements, of readings that may be none, of a gap, and of a vector's noise."""
+    """The texts cover a mean, two measurements, optional readings, a gap, and a vector's noise."""
     mean = run_of([collected(collect=REPLACE | MEAN, value=ITEM, epsilon=1.0), watermark(0), watermark(10)])
     text = " ".join(text_of(explained(mean.ledger, 0, (), "ward-3")).split())
     assert (
@@ -112,7 +112,7 @@ def test_what_is_said() -> None:
 
 @pytest.mark.parametrize("command", ["audit", "standing"])
 def test_other_commands_take_such_ledgers(command: str, tmp_path: Path, cli: Cli) -> None:
-    """The page with plots, JSON, and how a series stands: none asks for a kind."""
+    """The page with plots, the JSON and the standing accept every kind."""
     runs = [
         run_of([collected(collect=REPLACE | MEAN, value=ITEM, series="m"), watermark(0, series="m")]),
         run_of([collected(collect=ADD_REMOVE, value=gathered.CHOICE, series="c"), watermark(0, series="c")]),

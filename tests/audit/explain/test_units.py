@@ -1,4 +1,4 @@
-"""Explanations and standings of series whose steps hold units."""
+"""Explanations and standings of series whose steps contain units."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.audit.written import NANO
 
 
 def explained(name: str, at_ms: int) -> Inquiry:
-    """Return the inquiry about a step of a ledger that was written by hand."""
+    """Return the inquiry about a step in a hand-written ledger."""
     written = write(UNITS[name])
     inquiry = Inquiry("home-7", at_ms)
     inquiry.entries(written.lines())
@@ -20,7 +20,7 @@ def explained(name: str, at_ms: int) -> Inquiry:
 
 
 def test_the_share_with_its_numbers() -> None:
-    """A step between two starts is found on the offset's grid, and its share is followed from E, S, R and w."""
+    """A time between two starts finds its step on the offset grid; the share follows from E, S, R and w."""
     found = explained("means", 13_999).answer()
     assert (found.entry.timestamp, found.findings) == (10_000, ())
     (formula,) = found.shares.formulas
@@ -35,7 +35,7 @@ def test_the_share_with_its_numbers() -> None:
 
 
 def test_the_noise_of_each_statistic() -> None:
-    """The scale is that of one unit where the number of units divides it, and in units of the value for numbers."""
+    """If the number of units divides it, the scale is that of one unit; for numbers it is in the value's unit."""
     scale = f"{2 * 10 * NANO / 40:.4g}"
     assert f"Before it is divided by the number of units, the noise has a scale of {scale}, in the unit of the" in (
         plain_of(explained("means", 10_000).answer())
@@ -47,7 +47,7 @@ def test_the_noise_of_each_statistic() -> None:
 
 @pytest.mark.parametrize(("at_ms", "rate"), [(10_000, None), (18_000, NANO // 2)])
 def test_the_rate_of_a_histogram(at_ms: int, rate: int | None) -> None:
-    """Two histograms that do not differ halve the rate, once there are two."""
+    """Two equal histograms halve the rate, once there are two."""
     assert explained("shares", at_ms).answer().rate_nano == rate
 
 
@@ -62,7 +62,7 @@ def test_a_step_that_waits() -> None:
 
 
 def test_the_standing() -> None:
-    """What is used, what is kept for units that become landmarks late, and what landmarks are."""
+    """It states what is used, what is reserved for units that become landmarks late, and what landmarks are."""
     written = write(UNITS["means"])
     inquiry = StandingInquiry("home-7", None)
     inquiry.entries(written.lines()[:5])

@@ -1,1 +1,1 @@
-"""Tests of the form of policies and entries."""
+"""Tests of the forms of policies and entries."""

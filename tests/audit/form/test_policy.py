@@ -1,4 +1,4 @@
-"""The audit knows a policy exactly where the worker's own compiler of policies takes it: no more, and no less."""
+"""The audit accepts exactly the policies that the worker's own compiler accepts: no more, and no fewer."""
 
 import copy
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ PAIRS = [
     | {("w-event", "bd"), ("w-event", "ba"), ("windows", "bd"), ("windows", "ba")}
 ]
 PAIRS += [{("event", "uniform")}] * (len(VALUES) - 1)
-"""The levels and schemes beside each kind; windows are those beside landmarks."""
+"""The levels and schemes for each kind; windows are those that go with landmarks."""
 LIMITS = (
     *(0, 1, 2, 4, 5, 85, 180, 4096, 10**6, 10**9, 20_100_000, 2**50, 2**53 - 1, LAST_TIMESTAMP_MS, 2**63, 2**64 - 1),
     *(1e-9, 1e-3, 0.1, 0.5, 1.0, 19.8, 85.0, 180.0, 1e6, 20_100_000.0, 1e14, 1e15, 1e100, 1e-100, 1e308, 5e-324),
@@ -107,7 +107,7 @@ def true_policies() -> Iterator[dict[str, Any]]:
 
 
 def places(found: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield every member and item of a document, as its holder and its key."""
+    """Yield every member and item of a document, as its container and its key."""
     for key in list(found) if isinstance(found, dict) else range(len(found)):
         yield found, key
         if isinstance(found[key], dict | list):
@@ -115,7 +115,7 @@ def places(found: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def agreed(parameters: dict[str, Any]) -> bool:
-    """Return whether the worker takes a policy; the audit must do so where it does, with the same budget."""
+    """Return whether the worker accepts a policy; check that the audit accepts the same, with the same budget."""
     read = orjson.loads(orjson.dumps(parameters))
     try:
         nano = stored_policy_of(read, 1).epsilon_nano
@@ -130,7 +130,7 @@ def agreed(parameters: dict[str, Any]) -> bool:
 
 
 def test_every_true_policy() -> None:
-    """All are taken, but for the schemes that have no meaning at their level; with an unknown member none is."""
+    """All are accepted, except schemes without meaning at their level; with an unknown member, none is."""
     for policy in true_policies():
         name, kind = policy["scheme"]["name"], policy["value"]["kind"]
         level, window = policy["protection"]["level"], policy["protection"].get("window")
@@ -143,7 +143,7 @@ def test_every_true_policy() -> None:
 
 
 def test_no_ledger_holds_a_request_for_dummies() -> None:
-    """The worker takes a policy with dummies; in a ledger, where what was drawn stands, the audit does not."""
+    """The worker accepts a policy with dummies; the audit does not, because a ledger holds the drawn landmarks."""
     dummies = {"method": "padding", "probability": 0.5, "start": 0, "end": 9000}
     protection = {"level": "landmark", "landmarks": [3500], "step": 1000}
     parameters = {"epsilon": 1, "protection": protection, "scheme": SCHEMES[0], "value": VALUES[0], "dummies": dummies}
@@ -154,7 +154,7 @@ def test_no_ledger_holds_a_request_for_dummies() -> None:
 
 @pytest.mark.parametrize("number", range(len(VALUES)))
 def test_every_member_with_every_odd_value(number: int) -> None:
-    """Each member and item in turn is left out, and becomes each of some two hundred values."""
+    """Each member and item in turn is omitted, and replaced by each of about two hundred values."""
     accepted = refused = 0
     for policy in true_policies():
         level = "windows" if policy["protection"].get("window") == 3 else policy["protection"]["level"]
@@ -182,7 +182,7 @@ def test_every_member_with_every_odd_value(number: int) -> None:
 
 @pytest.mark.parametrize("protection", READINGS)
 def test_steps_of_readings(protection: dict[str, Any]) -> None:
-    """Beside every kind and scheme, and with each member in turn left out or odd."""
+    """They agree with every kind and scheme, and with each member in turn omitted or odd."""
     taken = 0
     whole = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.5}
     absents = (
@@ -219,7 +219,7 @@ def test_steps_of_readings(protection: dict[str, Any]) -> None:
 
 
 def decimals(least: float, most: float) -> st.SearchStrategy[float]:
-    """Return doubles of a range, many of them with few digits, which fall on grid points."""
+    """Return doubles in a range, many of them with few digits, which are on grid points."""
     numbers = st.floats(least, most)
     return st.one_of(numbers, numbers.map(round).map(float), st.builds(round, numbers, st.just(1)))
 
@@ -227,7 +227,7 @@ def decimals(least: float, most: float) -> st.SearchStrategy[float]:
 @settings(max_examples=scaled(500))
 @given(decimals(-86, 86), decimals(-181, 181), decimals(0, 21), decimals(0, 21), decimals(0.05, 3e6))
 def test_bounds(south: float, west: float, height: float, width: float, resolution: float) -> None:
-    """A box is taken where the plane keeps its promise, and where the lattice has two points a side."""
+    """A box is accepted if the plane keeps its guarantee and the lattice has two points per side."""
     bounds = {"south": south, "west": west, "north": south + height, "east": west + width}
     value = {"kind": "location", "radius": 100, "resolution": resolution, "bounds": bounds}
     agreed({"epsilon": 1, "protection": PROTECTIONS[1], "scheme": SCHEMES[0], "value": value})
@@ -236,13 +236,13 @@ def test_bounds(south: float, west: float, height: float, width: float, resoluti
 @settings(max_examples=scaled(500))
 @given(decimals(-30, 30), decimals(0, 30), st.one_of(decimals(1e-14, 20), st.sampled_from((1e-15, 0.1, 0.3, 2**-47))))
 def test_grids(lower: float, width: float, resolution: float) -> None:
-    """A range is taken where it holds two grid points, and no more than have doubles of their own."""
+    """A range is accepted if it has two grid points, and no more than have doubles of their own."""
     value = {"kind": "number", "lower": lower, "upper": lower + width, "resolution": resolution}
     agreed({"epsilon": 1, "protection": PROTECTIONS[1], "scheme": SCHEMES[0], "value": value})
 
 
 def test_the_widest_box() -> None:
-    """The last degree that is taken is the same to the last digit of a double."""
+    """Both accept the same largest degree, to the last digit of a double."""
     for degrees in (19.813209025980368, nextafter(19.813209025980368, inf), nextafter(19.813209025980368, -inf)):
         value = VALUES[2] | {"bounds": {"south": 0, "west": 0, "north": 1, "east": degrees}, "invalid": "reject"}
         policy = {"epsilon": 1, "protection": PROTECTIONS[1], "scheme": SCHEMES[0], "value": value}
@@ -267,7 +267,7 @@ COLLECTS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("value", ITEMS, ids=lambda value: value["kind"])
 def test_what_is_collected(value: dict[str, Any]) -> None:
-    """Beside every scheme and statistic, and with each member in turn left out or odd."""
+    """They agree with every scheme and statistic, and with each member in turn omitted or odd."""
     taken = 0
     for collect in COLLECTS:
         for scheme in SCHEMES:
@@ -290,7 +290,7 @@ def test_what_is_collected(value: dict[str, Any]) -> None:
 @settings(max_examples=scaled(250))
 @given(decimals(-(2.0**32), 2.0**32), decimals(0, 2.0**33), st.sampled_from((0.5, 1, 3)), st.integers(1, 10**5))
 def test_items(lower: float, width: float, resolution: float, look: int) -> None:
-    """A range of items is taken where counters hold them, and the noise of a look at them."""
+    """A range of items is accepted if the counters can hold the items and the noise of a look."""
     value = {"kind": "number", "lower": lower, "upper": lower + width, "resolution": resolution}
     collect = {"neighbours": "replace", "open_steps": 1, "intrusion_nano": look, "statistic": "sum"}
     members = {"protection": PROTECTIONS[1], "scheme": SCHEMES[0], "value": value}

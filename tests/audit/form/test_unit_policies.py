@@ -1,4 +1,4 @@
-"""The audit knows a policy with units exactly where the worker's own compiler of policies takes it."""
+"""The audit accepts exactly the policies with units that the worker's own compiler accepts."""
 
 import copy
 from typing import Any
@@ -41,7 +41,7 @@ MORE: list[Any] = [
 
 @pytest.mark.parametrize("value", STATISTICS, ids=lambda value: f"{value['statistic']}-{value.get('by')}")
 def test_every_statistic_beside_everything(value: dict[str, Any]) -> None:
-    """Beside every protection, scheme and filter; and beside what has no units."""
+    """They agree with every protection, scheme and filter, and with members that exclude units."""
     taken = 0
     for protection in PROTECTIONS:
         for scheme in SCHEMES:
@@ -68,7 +68,7 @@ def test_every_statistic_beside_everything(value: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("other", VALUES, ids=lambda value: value["kind"])
 def test_no_units_without_a_statistic(other: dict[str, Any]) -> None:
-    """A kind that has none is refused, and one that names none."""
+    """A kind that has no statistic is refused, and so is one that names none."""
     for protection in PROTECTIONS:
         policy = {"epsilon": 0.25, "protection": protection, "scheme": SCHEMES[0], "value": other}
         assert not agreed(copy.deepcopy(policy))
@@ -78,7 +78,7 @@ def test_no_units_without_a_statistic(other: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("value", STATISTICS, ids=lambda value: f"{value['statistic']}-{value.get('by')}")
 def test_every_member_of_units_with_every_odd_value(value: dict[str, Any]) -> None:
-    """Each member and item in turn is left out, and becomes each of some three hundred values."""
+    """Each member and item in turn is omitted, and replaced by each of about three hundred values."""
     accepted = refused = 0
     protection = PROTECTIONS[0 if value["kind"] == "number" else 1]
     policy = copy.deepcopy({"epsilon": 0.25, "protection": protection, "scheme": SCHEMES[0], "value": value})
@@ -107,7 +107,7 @@ def test_every_member_of_units_with_every_odd_value(value: dict[str, Any]) -> No
 @settings(max_examples=scaled(250))
 @given(decimals(-12, 12), decimals(-1, 3), st.sampled_from((0.001, 0.3, 0.5, 1, 3)), decimals(-(2.0**32), 2.0**32))
 def test_edges(start: float, width: float, resolution: float, upper: float) -> None:
-    """Edges ascend on the grid, or the policy is refused; and units lie within 2^31 grid points."""
+    """A policy is refused unless its edges ascend on the grid and its units lie within 2^31 grid points."""
     value = NUMBER | {"resolution": resolution, "lower": min(0, upper), "upper": max(10, upper)}
     share = value | {"statistic": "share", "from": start, "to": start + width}
     bars = value | {"statistic": "histogram", "edges": [start, start + width]}

@@ -1,7 +1,7 @@
-"""Frauds by sort: each yields forged copies of a true ledger, with the codes of which at least one must be found.
+"""Frauds by kind: each yields forgeries of a true ledger, with codes of which at least one must be found.
 
-A forger who knows the format rewrites the chain with all hashes (`renumber`, `seal`); one who does not leaves them.
-Where a ledger alone cannot show the fraud, because what it says would be true of another history, the releases do.
+A forger who knows the format rewrites the chain with all hashes (`renumber`, `seal`); others leave them unchanged. If a
+ledger alone cannot show the fraud, because its content would be true of another history, the releases show it.
 """
 
 from tests.audit.frauds import chains, figures, promises, published, windows

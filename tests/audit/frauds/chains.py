@@ -1,4 +1,4 @@
-"""Frauds against the chain of a series: entries gone, moved, repeated, or from elsewhere."""
+"""Frauds against the chain of a series: entries removed, moved, repeated, or taken from elsewhere."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from tests.audit.written import Written, hash_of, releases_in, renumber, seal, w
 
 
 def deleted(true: Written) -> Iterator[Forged]:
-    """An entry is gone; at the end only its release tells."""
+    """An entry is missing; at the end, only its release shows it."""
     for index, entry in enumerate(true.entries):
         written = true.copy()
         del written.entries[index]
@@ -20,7 +20,7 @@ def deleted(true: Written) -> Iterator[Forged]:
 
 
 def deleted_and_rewritten(true: Written) -> Iterator[Forged]:
-    """A release entry is gone, and the chain rewritten as if it had never been."""
+    """A release entry is missing, and the chain is rewritten as if it had never existed."""
     for index, _ in releases_in(true):
         written = true.copy()
         del written.entries[index]
@@ -28,7 +28,7 @@ def deleted_and_rewritten(true: Written) -> Iterator[Forged]:
 
 
 def start_cut_off(true: Written) -> Iterator[Forged]:
-    """The first entries are gone, without and with a new chain over the rest."""
+    """The first entries are missing, with and without a new chain over the rest."""
     for index in range(1, len(true.entries)):
         written = true.copy()
         del written.entries[:index]
@@ -38,7 +38,7 @@ def start_cut_off(true: Written) -> Iterator[Forged]:
 
 
 def end_cut_off(true: Written) -> Iterator[Forged]:
-    """The last entries are gone, which only their releases tell."""
+    """The last entries are missing, which only their releases show."""
     for index, _ in releases_in(true):
         written = true.copy()
         del written.entries[index:]
@@ -46,7 +46,7 @@ def end_cut_off(true: Written) -> Iterator[Forged]:
 
 
 def swapped(true: Written) -> Iterator[Forged]:
-    """Two neighbours change places, without and with a new chain."""
+    """Two neighbouring entries are swapped, with and without a new chain."""
     for index in range(len(true.entries) - 1):
         written = true.copy()
         first, second = written.entries[index : index + 2]
@@ -57,7 +57,7 @@ def swapped(true: Written) -> Iterator[Forged]:
 
 
 def inserted(true: Written) -> Iterator[Forged]:
-    """A copy of an earlier release entry is put in as a new one: its step is decided twice."""
+    """A copy of an earlier release entry is inserted as a new one, so its step is decided twice."""
     for index, entry in releases_in(true):
         written = true.copy()
         written.entries.insert(index + 1, dict(entry))
@@ -65,7 +65,7 @@ def inserted(true: Written) -> Iterator[Forged]:
 
 
 def renumbered(true: Written) -> Iterator[Forged]:
-    """Numbers jump from an entry on, in a rewritten chain."""
+    """Sequence numbers jump from one entry on, in a rewritten chain."""
     for index in range(len(true.entries)):
         written = true.copy()
         for entry in written.entries[index:]:
@@ -74,7 +74,7 @@ def renumbered(true: Written) -> Iterator[Forged]:
 
 
 def conflicting(true: Written) -> Iterator[Forged]:
-    """An entry stands a second time with another release under it: a step measured twice."""
+    """An entry appears twice, the second time with another release: its step is measured twice."""
     for index, entry in releases_in(true):
         other = dict(entry, release="5" * 64)
         other["hash"] = hash_of(other)
@@ -86,7 +86,7 @@ def conflicting(true: Written) -> Iterator[Forged]:
 
 
 def forked(true: Written) -> Iterator[Forged]:
-    """Two continuations from one entry on, each a whole chain of its own."""
+    """From one entry on there are two continuations, each a complete chain."""
     for index in range(1, len(true.entries)):
         written = true.copy()
         for entry in written.entries[index:]:
@@ -96,7 +96,7 @@ def forked(true: Written) -> Iterator[Forged]:
 
 
 def from_another_series(true: Written) -> Iterator[Forged]:
-    """An entry of another series is put in its place, under this series' name."""
+    """An entry is replaced by one of another series, under this series' name."""
     other = write(
         """
         policy 1 {"epsilon": 5e-9, "scheme": {"name": "uniform"}, "level": "event"}

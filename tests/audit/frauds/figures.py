@@ -1,4 +1,4 @@
-"""Frauds against the arithmetic of a period, most of them with a chain that was rewritten to match."""
+"""Frauds against the arithmetic of a period, most of them with a rewritten chain to match."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from tests.audit.written import SECOND, Written, cover, hash_of, releases_in, se
 
 
 def figure_changed(true: Written) -> Iterator[Forged]:
-    """A figure is one off: bytes alone, with its own hash, with the whole chain."""
+    """A figure is changed by one: in its bytes only, with its own hash, or with the whole chain."""
     for index, entry in enumerate(true.entries):
         for figure, code in FIGURES.items():
             for change in (-1, 1):
@@ -30,7 +30,7 @@ def landmark_flag(true: Written) -> Iterator[Forged]:
 
 
 def spend_changed(true: Written) -> Iterator[Forged]:
-    """A release spends one more or one less than its share, with figures and release to match."""
+    """A release spends one more or one less than its share, with matching figures and release."""
     for index, entry in releases_in(true):
         for change in (-1, 1):
             if entry.get("epsilon_nano", 0) + min(change, 0) < 1:
@@ -45,7 +45,7 @@ def spend_changed(true: Written) -> Iterator[Forged]:
 
 
 def overspent(true: Written) -> Iterator[Forged]:
-    """All spends of a period up to a release grow, and every figure with them, until one alone is beyond the budget."""
+    """All spends of a period up to a release grow, with all figures, until a single one exceeds the budget."""
     grows = {"release": ("epsilon_nano", "landmark_spent_nano", "regular_peak_nano"), "dummies": ("charged_nano",)}
     for index, last in releases_in(true):
         written = true.copy()
@@ -60,7 +60,7 @@ def overspent(true: Written) -> Iterator[Forged]:
 
 
 def budget_raised(true: Written) -> Iterator[Forged]:
-    """The budget is raised after the fact, in the figures or in the promise; in both: test_head_frauds.py."""
+    """The budget is raised afterwards in the figures or in the promise; test_head_frauds.py raises both."""
     written = true.copy()
     for entry in written.entries:
         if "budget_nano" in entry:
@@ -83,7 +83,7 @@ def charge_changed(true: Written) -> Iterator[Forged]:
 
 
 def registered_too_late(true: Written) -> Iterator[Forged]:
-    """Decided steps become landmarks though their charge no longer fits; or steps of another period; or at no level."""
+    """Decided steps become landmarks whose charge no longer fits, of another period, or at a level without any."""
     for index, entry in releases_in(true):
         peak, spent = entry["regular_peak_nano"], entry["landmark_spent_nano"]
         if not peak or spent + 4 * peak <= entry["budget_nano"]:
@@ -96,7 +96,7 @@ def registered_too_late(true: Written) -> Iterator[Forged]:
 
 
 def misaligned(true: Written) -> Iterator[Forged]:
-    """A time is no start of a step."""
+    """A time is not the start of a step."""
     step = 0
     for index, entry in enumerate(true.entries):
         step = entry["parameters"]["protection"]["step"] if entry["entry"] == "policy" else step
@@ -114,7 +114,7 @@ def misaligned(true: Written) -> Iterator[Forged]:
 
 
 def decision_turned(true: Written) -> Iterator[Forged]:
-    """A release is said to have cost nothing, or one that cost nothing to have had another reason."""
+    """A release is said to have cost nothing, or one that cost nothing gets another reason."""
     source = None
     for index, entry in releases_in(true):
         written = true.copy()

@@ -1,4 +1,4 @@
-"""Frauds against what was promised, and entries in forms that no ledger has."""
+"""Frauds against promises, and entries in forms that no ledger has."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from tests.audit.written import NANO, SECOND, Record, Written, releases_in, renu
 
 
 def landmarks_hidden(true: Written) -> Iterator[Forged]:
-    """The policy is made to protect fewer steps than it did, one of which the next release still counted."""
+    """The policy is changed to protect fewer steps, of which the next release still counted one."""
     for index, entry in enumerate(true.entries[:-1]):
         after = next((other for other in true.entries[index + 1 :] if other["entry"] != "dummies"), entry)
         if entry["entry"] != "policy" or after["entry"] != "release":
@@ -26,14 +26,14 @@ def landmarks_hidden(true: Written) -> Iterator[Forged]:
 
 
 def _spans(protection: Record) -> list[range]:
-    """Return the numbers of a policy's landmarks, by their definition, an interval each."""
+    """Return the numbers of a policy's landmarks by their definition, one range per interval."""
     step = protection["step"]
     spans = [span if isinstance(span, list) else [span, span + 1] for span in protection.get("landmarks", ())]
     return [range(start // step, -(-end // step)) for start, end in spans]
 
 
 def hidden_version(true: Written) -> Iterator[Forged]:
-    """A version promises all that the series may ever lose, though some is lost already; or one that ruled is gone."""
+    """A version promises the series' whole lifetime although some is lost, or a version in force is missing."""
     for index, entry in enumerate(true.entries[:-1]):
         if entry["entry"] == "policy" and true.entries[index + 1]["entry"] != "policy":
             written = true.copy()
@@ -55,7 +55,7 @@ def hidden_version(true: Written) -> Iterator[Forged]:
 
 
 def version_lowered(true: Written) -> Iterator[Forged]:
-    """A version does not rise, or entries name one that does not rule."""
+    """A version does not increase, or entries name a version that is not in force."""
     for index, entry in enumerate(true.entries):
         if index:
             written = true.copy()
@@ -68,7 +68,7 @@ def version_lowered(true: Written) -> Iterator[Forged]:
 
 
 def version_reaches_back(true: Written) -> Iterator[Forged]:
-    """A new version calls steps landmarks that are decided already."""
+    """A new version names steps as landmarks that are already decided."""
     for index, entry in releases_in(true):
         written = true.copy()
         del written.entries[index + 1 :]
@@ -80,7 +80,7 @@ def version_reaches_back(true: Written) -> Iterator[Forged]:
 
 
 def landmarks_beside_dummies(true: Written) -> Iterator[Forged]:
-    """A step becomes a landmark though dummies hide the landmarks: it would be known as a true one."""
+    """A step becomes a landmark although dummies hide the landmarks: it would be known to be true."""
     for index, entry in releases_in(true):
         if all(other["entry"] != "dummies" or other["policy"] != entry["policy"] for other in true.entries):
             continue
@@ -94,7 +94,7 @@ def landmarks_beside_dummies(true: Written) -> Iterator[Forged]:
 
 
 def dummies_misplaced(true: Written) -> Iterator[Forged]:
-    """Landmarks are said to be drawn when they have ruled already, a second time, or where there are none."""
+    """Landmarks are said to be drawn after they took effect, a second time, or where there are none."""
     for index, entry in enumerate(true.entries):
         if entry["entry"] in {"release", "dummies"}:
             yield forged(behind(true, index, "dummies", method="padding", charged_nano=0), "dummies")
@@ -107,7 +107,7 @@ def after_the_end(true: Written) -> Iterator[Forged]:
 
 
 def unknown_kind(true: Written) -> Iterator[Forged]:
-    """An entry of a kind, with a member, of a type or in a spelling that no version of the ledger has."""
+    """An entry has a kind, a member, a type or a spelling that no version of the ledger has."""
     for index, entry in enumerate(true.entries):
         written = true.copy()
         written.entries[index] = entry | {"entry": "grant"}
@@ -126,7 +126,7 @@ def unknown_kind(true: Written) -> Iterator[Forged]:
 
 
 def unknown_terms(true: Written) -> Iterator[Forged]:
-    """A policy with a member or a value that this audit cannot account for."""
+    """A policy has a member or a value that this audit cannot account for."""
     for part, member, value in (
         (None, "discount", 1),
         ("protection", "level", "week"),

@@ -1,4 +1,4 @@
-"""Frauds against the releases: missing, changed, or at odds with their entries."""
+"""Frauds against the releases: missing, changed, or inconsistent with their entries."""
 
 from collections.abc import Iterator
 from math import inf, nextafter
@@ -19,7 +19,7 @@ def release_changed(true: Written) -> Iterator[Forged]:
 
 
 def release_missing(true: Written) -> Iterator[Forged]:
-    """A release is gone, or there is one too many."""
+    """A release is missing, or there is one too many."""
     for index in range(len(true.releases)):
         written = true.copy()
         del written.releases[index]
@@ -55,7 +55,7 @@ def release_contradicts(true: Written) -> Iterator[Forged]:
 
 
 def scale_lowered(true: Written) -> Iterator[Forged]:
-    """Less noise was added than the spend allows, or more is claimed; entry and chain cover the release."""
+    """The noise is less than the spend allows, or is claimed to be more; entry and chain cover the release."""
     for index, release in enumerate(true.releases):
         for change in (0.5, 1 - 2**-52, 1 + 2**-52, 2.0):
             for other in scales(release["scale"], change) if "scale" in release else ():
@@ -65,7 +65,7 @@ def scale_lowered(true: Written) -> Iterator[Forged]:
 
 
 def scales(scale: Any, change: float) -> Iterator[Any]:
-    """Yield a scale, or that of each of several in turn, multiplied."""
+    """Yield a scale, or each of several scales in turn, multiplied."""
     if isinstance(scale, dict):
         yield from (scale | {name: other} for name, part in scale.items() for other in scales(part, change))
     elif scale * change != scale:
@@ -73,7 +73,7 @@ def scales(scale: Any, change: float) -> Iterator[Any]:
 
 
 def spelt_otherwise(true: Written) -> Iterator[Forged]:
-    """What is published is equal to Python and another text to JSON, which tells whoever reads it a bit for nothing."""
+    """The published value is equal in Python but another text in JSON, which leaks a bit for free."""
     for index, release in enumerate(true.releases):
         for member in ("value", "measurement"):
             if "measurement" in release:
@@ -88,7 +88,7 @@ def spelt_otherwise(true: Written) -> Iterator[Forged]:
 
 
 def estimate_moved(true: Written) -> Iterator[Forged]:
-    """A value or a measurement is off the policy's grid, or a value that is not filtered is not its measurement's."""
+    """A value or measurement is not on the policy's grid, or an unfiltered value is not its measurement's."""
     filtered = {
         entry["policy"]: entry["parameters"].get("filter", "none") != "none"
         or ("filter" not in entry["parameters"] and entry["parameters"]["scheme"]["name"] == "balanced")
@@ -107,7 +107,7 @@ def estimate_moved(true: Written) -> Iterator[Forged]:
 
 
 def off_the_grid(published: Any) -> Iterator[Any]:
-    """Yield values a little beside what was published: the last bits could tell the raw value."""
+    """Yield values slightly different from the published one: the last bits could reveal the raw value."""
     match published:
         case bool():
             yield "no such category"
@@ -122,7 +122,7 @@ def off_the_grid(published: Any) -> Iterator[Any]:
 
 
 def any_other(published: Any) -> Iterator[Any]:
-    """Yield values that an unfiltered estimate may not be, those of the grid included."""
+    """Yield values that an unfiltered estimate may not have, including values on the grid."""
     yield from off_the_grid(published)
     match published:
         case bool():
@@ -137,7 +137,7 @@ def any_other(published: Any) -> Iterator[Any]:
 
 
 def other_spellings(published: Any) -> Iterator[Any]:
-    """Yield texts of other types, or of another order, for what was published."""
+    """Yield texts of other types, or in another order, for the published value."""
     match published:
         case bool():
             yield from (int(published), float(published))

@@ -12,21 +12,21 @@ MOST_UNITS = 10_000
 
 
 def noise_without_windows(true: Written) -> Iterator[Forged]:
-    """The noise protects one unit, where any w in a row are protected together."""
+    """The noise protects one unit, although any w in a row are protected together."""
     for index, window, _ in _measured(true):
         if window > 1:
             yield _scaled(true, index, 1 / window)
 
 
 def noise_of_one_bin(true: Written) -> Iterator[Forged]:
-    """The noise of a histogram is for a unit that leaves a bin, and not for the one that it enters."""
+    """The noise of a histogram covers a unit leaving a bin, but not its entering another one."""
     for index, _, release in _measured(true):
         if release["statistic"] == "histogram":
             yield _scaled(true, index, 0.5)
 
 
 def count_divided_twice(true: Written) -> Iterator[Forged]:
-    """The noise of a mean is divided by the number of units twice, or that of a sum is."""
+    """The noise of a mean is divided by the number of units twice, or that of a sum once."""
     for index, _, release in _measured(true):
         units = release["count"]
         if isinstance(units, int) and units > 1:
@@ -34,7 +34,7 @@ def count_divided_twice(true: Written) -> Iterator[Forged]:
 
 
 def count_changed(true: Written) -> Iterator[Forged]:
-    """The number of units is another one, or there is none, or one that no step has."""
+    """The number of units is changed, missing, or one that no step can have."""
     for index, _, release in _measured(true):
         for count in _other_counts(release["count"]):
             written = true.copy()
@@ -46,7 +46,7 @@ def count_changed(true: Written) -> Iterator[Forged]:
 
 
 def landmarks_counted(true: Written) -> Iterator[Forged]:
-    """A statistic is said to be over more units than are no landmarks: scale, value and measurement are to match."""
+    """A statistic claims more units than the non-landmarks; scale, value and measurement are made to match."""
     for index, _, release in _measured(true):
         if not isinstance(release["count"], int) or release["statistic"] == "share":
             continue
@@ -61,7 +61,7 @@ def landmarks_counted(true: Written) -> Iterator[Forged]:
 
 
 def bins_changed(true: Written) -> Iterator[Forged]:
-    """A bin is missing or one too many, in one member or in all; or the bins have another order or another form."""
+    """A bin is missing or added, in one member or in all; or the bins have another order or form."""
     for index, _, release in _measured(true):
         several = [
             name for name in ("value", "measurement", "scale", "count") if isinstance(release[name], dict | list)
@@ -84,7 +84,7 @@ def bins_changed(true: Written) -> Iterator[Forged]:
 
 
 def late_units_cheap(true: Written) -> Iterator[Forged]:
-    """Units of decided steps become landmarks at the charge of one of them, or at one less than the charge due."""
+    """Units of decided steps become landmarks at the charge of one of them, or at one less than is due."""
     for index, entry in enumerate(true.entries):
         charge = entry.get("charged_nano", 0)
         if not charge:
@@ -99,7 +99,7 @@ def late_units_cheap(true: Written) -> Iterator[Forged]:
 
 
 def never_waited(true: Written) -> Iterator[Forged]:
-    """A version spends in a window that holds a step which an earlier version of other units spent on."""
+    """A version spends in a window with a step on which an earlier version with other units spent."""
     for index, entry in releases_in(true):
         if entry["decision"] != "withheld":
             continue
@@ -114,7 +114,7 @@ def never_waited(true: Written) -> Iterator[Forged]:
 
 
 def grid_left(true: Written) -> Iterator[Forged]:
-    """A step or a unit begins where none does: as if the grid had no offset."""
+    """A step or unit starts where none can, as if the grid had no offset."""
     unit = step = 0
     for index, entry in enumerate(true.entries):
         if entry["entry"] == "policy":
@@ -132,7 +132,7 @@ def grid_left(true: Written) -> Iterator[Forged]:
 
 
 def all_left_out(true: Written) -> Iterator[Forged]:
-    """A step is decided though all of its units are landmarks."""
+    """A step is decided although all its units are landmarks."""
     for index, entry in releases_in(true):
         policy = next(one for one in true.entries[index::-1] if one["entry"] == "policy")
         protection = policy["parameters"]["protection"]
@@ -145,7 +145,7 @@ def all_left_out(true: Written) -> Iterator[Forged]:
 
 
 def promise_widened(true: Written) -> Iterator[Forged]:
-    """The policy is made to protect more units in a row than the noise does."""
+    """The policy is changed to protect more units in a row than the noise does."""
     for index, entry in enumerate(true.entries[:-1]):
         protection = entry["parameters"]["protection"] if entry["entry"] == "policy" else {}
         if "unit" not in protection or protection["level"] != "landmark":
@@ -156,7 +156,7 @@ def promise_widened(true: Written) -> Iterator[Forged]:
 
 
 def _measured(true: Written) -> Iterator[tuple[int, int, Record]]:
-    """Yield the places of perturbed releases of units with their windows."""
+    """Yield the positions of perturbed unit releases with their windows."""
     windows: dict[int, int] = {}
     for entry in true.entries:
         if entry["entry"] == "policy":

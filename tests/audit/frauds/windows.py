@@ -1,4 +1,4 @@
-"""Frauds against windows: they lose too much, charges are hidden, versions do not wait."""
+"""Frauds against windows: they lose too much, charges are hidden, or versions do not wait."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +8,7 @@ from tests.audit.written import Written, cover, releases_in, renumber, seal
 
 
 def window_overspent(true: Written) -> Iterator[Forged]:
-    """A release spends all that a window may, though the window has spent something already."""
+    """A release spends a window's whole limit, although the window has already spent something."""
     for index, entry, protection in _in_windows(true):
         first = entry["timestamp"] - (protection["window"] - 1) * protection["step"]
         before = [one for _, one in releases_in(true) if first <= one["timestamp"] < entry["timestamp"]]
@@ -24,7 +24,7 @@ def window_overspent(true: Written) -> Iterator[Forged]:
 
 
 def charges_hidden(true: Written) -> Iterator[Forged]:
-    """What private dissimilarities cost is left out of the figures, or the policy is made to say there were none."""
+    """Private dissimilarities' cost is missing from the figures, or the policy is made to say there were none."""
     for index, entry, protection in _in_windows(true):
         charge = entry["budget_nano"] // (2 * protection["window"])
         if not protection["private"] or entry["regular_peak_nano"] < protection["window"] * charge:
@@ -41,7 +41,7 @@ def charges_hidden(true: Written) -> Iterator[Forged]:
 
 
 def waited_too_little(true: Written) -> Iterator[Forged]:
-    """A version at level w-event spends in a window that holds a spend of the version before it."""
+    """A version at level w-event spends in a window with a spend of the previous version."""
     for index, entry in releases_in(true):
         if "epsilon_nano" not in entry:
             continue
@@ -67,7 +67,7 @@ def waited_too_little(true: Written) -> Iterator[Forged]:
 
 
 def _in_windows(true: Written) -> Iterator[tuple[int, dict[str, Any], dict[str, Any]]]:
-    """Yield the releases of versions with windows with their indices and what their policies protect."""
+    """Yield the releases of versions with windows, with their indices and their policies' protections."""
     protection: dict[str, Any] = {}
     for index, entry in enumerate(true.entries):
         if entry["entry"] == "policy":

@@ -1,4 +1,4 @@
-"""Frauds that forge the heads themselves, beside those that only heads show: what an auditor is shown."""
+"""Frauds that forge the heads themselves, beside those that only heads show: an auditor's inputs."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -12,7 +12,7 @@ from tests.audit.written import LEDGERS, renumber, write
 
 
 def head_forged(story: Story) -> Iterator[Shown]:
-    """One figure of a head is changed and the signature left; or the signature itself."""
+    """One figure of a head is changed and the signature kept, or the signature is changed."""
     true = story.sign(Signer())
     for index, head in heads_in(true):
         for member, value in (
@@ -31,7 +31,7 @@ def head_forged(story: Story) -> Iterator[Shown]:
 
 
 def head_of_another_key(story: Story) -> Iterator[Shown]:
-    """Ledger and heads are rewritten under the forger's key, whether or not it claims to be the true one."""
+    """Ledger and heads are rewritten under the forger's key, whether or not it claims to be the true key."""
     series = next(iter(story.written))
     forged = story.retold(series, write(LEDGERS["adaptive"], series))
     yield Shown(forged.ledger(), forged.sign(Signer(bytes(32))), {"head-signature"})
@@ -49,7 +49,7 @@ def head_of_another_key(story: Story) -> Iterator[Shown]:
 
 
 def head_removed(story: Story) -> Iterator[Shown]:
-    """A head is gone, alone or with its leaves; the last with its leaves only a witness tells (test_witness)."""
+    """A head is missing, alone or with its leaves; only a witness shows the last with leaves (test_witness)."""
     true = story.sign(Signer())
     ends = {max(index for index, head in heads_in(true) if head["partition"] == number) for number in range(PARTITIONS)}
     for index, head in heads_in(true):
@@ -63,7 +63,7 @@ def head_removed(story: Story) -> Iterator[Shown]:
 
 
 def leaf_removed(story: Story) -> Iterator[Shown]:
-    """A leaf, or a whole record of leaves, is gone, doubled, or in another place."""
+    """A leaf, or a whole record of leaves, is missing, doubled or moved."""
     true = story.sign(Signer())
     for index, record in enumerate(true):
         document = orjson.loads(record)
@@ -78,7 +78,7 @@ def leaf_removed(story: Story) -> Iterator[Shown]:
 
 
 def leaf_changed(story: Story) -> Iterator[Shown]:
-    """A leaf names what the forged ledger holds; the signed root does not."""
+    """A leaf names what the forged ledger contains, but the signed root does not."""
     true = story.sign(Signer())
     for index, record in enumerate(true):
         document = orjson.loads(record)
@@ -93,7 +93,7 @@ def leaf_changed(story: Story) -> Iterator[Shown]:
 
 
 def heads_swapped(story: Story) -> Iterator[Shown]:
-    """Two heads of a partition change places, with their leaves; or only the heads."""
+    """Two heads of a partition are swapped, with or without their leaves."""
     true = story.sign(Signer())
     for partition in range(PARTITIONS):
         mine = [index for index, head in heads_in(true) if head["partition"] == partition]
@@ -108,7 +108,7 @@ def heads_swapped(story: Story) -> Iterator[Shown]:
 
 
 def heads_renumbered(story: Story) -> Iterator[Shown]:
-    """A head is taken out and those after it are numbered down; signatures are as they were, or the forger's."""
+    """A head is removed and later ones are renumbered; the signatures are unchanged, or the forger's."""
     true = story.sign(Signer())
     for index, head in heads_in(true):
         heads = []
@@ -125,7 +125,7 @@ def heads_renumbered(story: Story) -> Iterator[Shown]:
 
 
 def heads_replayed(story: Story) -> Iterator[Shown]:
-    """A head of another partition, installation or history takes a head's place or follows the last."""
+    """A head from another partition, installation or history replaces a head or follows the last one."""
     true = story.sign(Signer())
     other = Story(story.written, story.rounds).sign(Signer(topic="other.ledger"))
     wider = story.sign(Signer(partitions=PARTITIONS + 1))
@@ -142,13 +142,13 @@ def heads_replayed(story: Story) -> Iterator[Shown]:
 
 
 def history_replaced(story: Story) -> Iterator[Shown]:
-    """The heads of another true history under the same key: they do not fit this ledger."""
+    """The heads of another true history under the same key do not fit this ledger."""
     for series in story.written:
         yield Shown(story.ledger(), story.retold(series, next(others(story, series))).sign(Signer()), {CHANGED, GONE})
 
 
 def spelt_otherwise(story: Story) -> Iterator[Shown]:
-    """A record of other spelling, or none at all, is not read."""
+    """A record in another spelling, or something that is no record, is not read."""
     true = story.sign(Signer())
     for index, record in enumerate(true):
         for odd in (record.replace(b":", b": ", 1), record[:-1], b"[]", record.replace(b'{"type"', b'{"kind"', 1)):
@@ -156,12 +156,12 @@ def spelt_otherwise(story: Story) -> Iterator[Shown]:
 
 
 def _instead(records: list[bytes], index: int, *others: bytes) -> list[bytes]:
-    """Return the records with others, or none, in the place of one."""
+    """Return the records with one of them replaced by others, or by none."""
     return [*records[:index], *others, *records[index + 1 :]]
 
 
 def _of(record: bytes) -> tuple[int, int]:
-    """Return partition and number of the head that a record is, or belongs to."""
+    """Return the partition and number of the head that a record is or belongs to."""
     document = orjson.loads(record)
     return document["partition"], document["number" if document["type"] == "head" else "head"]
 

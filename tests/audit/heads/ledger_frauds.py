@@ -1,6 +1,6 @@
-"""Frauds in a ledger that only signed heads show: each yields what an auditor is shown.
+"""Frauds in a ledger that only signed heads show: each yields an auditor's input.
 
-The forger of a ledger knows the format and computes every hash anew: without heads nothing is found.
+The forger of a ledger knows the format and recomputes every hash, so nothing is found without heads.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ CHANGED = "signed-differs"
 
 
 class Shown(NamedTuple):
-    """What an auditor is shown, the codes of which one must be found, and whether the ledger alone would pass."""
+    """The auditor's input, the codes of which one must be found, and whether the ledger alone would pass."""
 
     ledger: list[bytes]
     heads: list[bytes]
@@ -29,13 +29,13 @@ Fraud = Callable[[Story], Iterator[Shown]]
 
 
 def others(story: Story, series: str) -> Iterator[Written]:
-    """Yield the true stories that a series could have told as well."""
+    """Yield the other true stories that a series could have told."""
     told = (write(text, series) for text in LEDGERS.values())
     return (written for written in told if written.entries != story.written[series].entries)
 
 
 def end_cut_off(story: Story) -> Iterator[Shown]:
-    """The last entries of a series are gone, at least one that was signed among them."""
+    """The last entries of a series are missing, including at least one that was signed."""
     heads = story.sign(Signer())
     for series, true in story.written.items():
         for kept in range(1, story.signed(series)):
@@ -45,7 +45,7 @@ def end_cut_off(story: Story) -> Iterator[Shown]:
 
 
 def series_gone(story: Story) -> Iterator[Shown]:
-    """A whole series is gone; or all series of a partition with its heads."""
+    """A whole series is missing, or all series of a partition with its heads."""
     heads = story.sign(Signer())
     for series in story.written:
         lines = set(story.written[series].lines())
@@ -59,7 +59,7 @@ def series_gone(story: Story) -> Iterator[Shown]:
 
 
 def chain_rewritten(story: Story) -> Iterator[Shown]:
-    """The whole chain of a series tells another true story, with every number and hash computed anew."""
+    """The whole chain of a series tells another true story, with every number and hash recomputed."""
     heads = story.sign(Signer())
     for series in story.written:
         for written in others(story, series):
@@ -67,7 +67,7 @@ def chain_rewritten(story: Story) -> Iterator[Shown]:
 
 
 def entry_left_out(story: Story) -> Iterator[Shown]:
-    """An entry that can be missed is left out, and the chain numbered and hashed anew."""
+    """A dispensable entry is omitted, and the chain is renumbered and rehashed."""
     heads = story.sign(Signer())
     for series, true in story.written.items():
         for index in range(1, story.signed(series)):
@@ -77,7 +77,7 @@ def entry_left_out(story: Story) -> Iterator[Shown]:
 
 
 def release_replaced(story: Story) -> Iterator[Shown]:
-    """An entry covers another release, which agrees with it, and all hashes after it are computed anew."""
+    """An entry covers another release, which agrees with it, and all later hashes are recomputed."""
     heads = story.sign(Signer())
     for series, true in story.written.items():
         for index in range(1, story.signed(series)):
@@ -88,7 +88,7 @@ def release_replaced(story: Story) -> Iterator[Shown]:
 
 
 def budget_raised(story: Story) -> Iterator[Shown]:
-    """The first promise and all figures after it say a larger budget, as if it had been given."""
+    """The first promise and all later figures state a larger budget, as if it had been granted."""
     heads = story.sign(Signer())
     for series, true in story.written.items():
         written = true.copy()
@@ -101,7 +101,7 @@ def budget_raised(story: Story) -> Iterator[Shown]:
 
 
 def chain_forked(story: Story) -> Iterator[Shown]:
-    """From a round on, the key's own holder signs another chain than before; the ledger has the one or the other."""
+    """From one round on, the key's holder signs another chain than before; the ledger has either chain."""
     for series in story.written:
         forked = next(others(story, series))
         # It goes on from an earlier entry than was signed, or has others in its place.
@@ -114,7 +114,7 @@ def chain_forked(story: Story) -> Iterator[Shown]:
 
 
 def rolled_back(story: Story) -> Iterator[Shown]:
-    """The ledger was set back to a backup, after which fewer entries are signed than before."""
+    """The ledger was restored from a backup, after which fewer entries are signed than before."""
     for series in story.written:
         if story.rounds[0][series] < story.rounds[1][series]:
             signer = Signer()

@@ -1,4 +1,4 @@
-"""Signed heads written by hand over ledgers written by hand: shares no code with the worker's or the audit's."""
+"""Hand-written signed heads over hand-written ledgers; shares no code with the worker or the audit."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ TOPIC = "landmark.ledger"
 PARTITIONS = 2
 START_MS = 1_790_000_000_000
 CHUNK = 2
-"""Leaves of a record: as few as give several records a head."""
+"""Leaves per record, as few as give each head several records."""
 
 Ends = Mapping[str, tuple[int, str]]
 """Sequence and hash of the last entry of each series."""
@@ -27,7 +27,7 @@ Ends = Mapping[str, tuple[int, str]]
 
 @dataclass
 class Signer:
-    """Whoever holds a key, and the heads that it signed so far."""
+    """The holder of a key, and the heads signed with it so far."""
 
     secret: bytes = bytes(range(32))
     topic: str = TOPIC
@@ -48,7 +48,7 @@ class Signer:
         return blake2b(raw, digest_size=8).hexdigest()
 
     def sign(self, head: Mapping[str, Any]) -> bytes:
-        """Return the record of a head's other members."""
+        """Return the record of a head, given its other members."""
         body = orjson.dumps(dict(head))[:-1]
         return body + b',"signature":"' + self.private.sign(body).hex().encode() + b'"}'
 
@@ -82,14 +82,14 @@ KEYS = PublicKeys([Signer().private.public_key()])
 
 @dataclass
 class Story:
-    """Series with their ledgers, and heads signed while they grew; the last entries of each are not signed yet."""
+    """Series with their ledgers, and heads signed as they grew; the last entries of each are not yet signed."""
 
     written: dict[str, Written]
     rounds: list[dict[str, int]]  # how many entries of each series were signed in each round, those before included
 
     @classmethod
     def growing(cls, written: dict[str, Written]) -> "Story":
-        """Return a story that was signed in three rounds, all but the last entry or two of each series."""
+        """Return a story signed in three rounds, except for the last entry or two of each series."""
         counts = {series: len(each.entries) - 1 for series, each in written.items()}
         return cls(
             written, [{series: max(1, count * part // 3) for series, count in counts.items()} for part in (1, 2, 3)]
@@ -100,21 +100,21 @@ class Story:
         return list(self.written).index(series) % PARTITIONS
 
     def ledger(self, changed: Mapping[str, Written] | None = None) -> list[bytes]:
-        """Return the lines of all series, mixed; of ``changed`` where it has a series."""
+        """Return the lines of all series, mixed; those in ``changed`` replace a series' own."""
         chains = [written.lines() for written in {**self.written, **(changed or {})}.values()]
         return [line for lines in zip_longest(*chains) for line in lines if line is not None]
 
     def signed(self, series: str) -> int:
-        """Return how many entries of a series are signed."""
+        """Return how many of a series' entries are signed."""
         return self.rounds[-1][series]
 
     def retold(self, series: str, written: Written) -> "Story":
-        """Return the story with another ledger of one series, signed as far as it goes."""
+        """Return the story with another ledger for one series, signed as far as it extends."""
         rounds = [{**counts, series: min(counts[series], len(written.entries))} for counts in self.rounds]
         return Story({**self.written, series: written}, rounds)
 
     def sign(self, signer: Signer, changed: Mapping[int, Mapping[str, Written]] | None = None) -> list[bytes]:
-        """Return all heads; ``changed`` has what the signer saw of a series from a round on."""
+        """Return all heads; ``changed`` holds what the signer saw of a series from a given round on."""
         seen = dict(self.written)
         before = dict.fromkeys(seen, 0)
         for partition in range(PARTITIONS):
@@ -132,13 +132,13 @@ class Story:
 
 
 def end_of(written: Written, count: int) -> tuple[int, str]:
-    """Return sequence and hash of an entry, by how many there are up to it."""
+    """Return the sequence and hash of an entry, given the number of entries up to it."""
     entry = written.entries[count - 1]
     return entry["sequence"], entry["hash"]
 
 
 def tell_story() -> Story:
-    """Return six series over two partitions, signed in three rounds, all but the last entry or two."""
+    """Return six series on two partitions, signed in three rounds, except for the last entry or two."""
     return Story.growing({f"home-{name}": write(text, f"home-{name}") for name, text in LEDGERS.items()})
 
 
@@ -151,7 +151,7 @@ def attest(
     *,
     late: bool = False,
 ) -> Report:
-    """Return the report of a ledger with its heads, which come turn by turn with its lines where they come `late`."""
+    """Return the report of a ledger with its heads, which alternate with its lines if they come `late`."""
     auditor = Auditor(keys=keys, lifetime_nano=lifetime_nano, live=(lambda _: None) if late else None)
     assert auditor.heads is not None
     for record in witness:

@@ -1,4 +1,4 @@
-"""Digests by number: what was added is what is got, and a gap costs nothing."""
+"""Digests by number: lookups return what was added, and a gap costs nothing."""
 
 import tracemalloc
 
@@ -10,7 +10,7 @@ from stream_app.audit.heads.check import HeadDigests
 
 @given(st.sets(st.integers(1, 60) | st.integers(1, 2**53 - 1)))
 def test_it_answers_as_a_dictionary(numbers: set[int]) -> None:
-    """For every number added, its neighbours, and those out of range."""
+    """This holds for every number added, its neighbours, and numbers out of range."""
     digests, plain = HeadDigests(), {}
     for number in sorted(numbers):
         plain[number] = number.to_bytes(32, "big")
@@ -21,7 +21,7 @@ def test_it_answers_as_a_dictionary(numbers: set[int]) -> None:
 
 
 def test_a_gap_costs_no_memory() -> None:
-    """Numbers as far apart as a record can say them."""
+    """Numbers may be as far apart as a record can express."""
     tracemalloc.start()
     digests = HeadDigests()
     for part in range(1, 120):

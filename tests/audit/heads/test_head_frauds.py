@@ -1,4 +1,4 @@
-"""Frauds against a signed ledger, of eighteen sorts: each one is found, also where every hash was computed anew."""
+"""Eighteen sorts of fraud against a signed ledger: each is found, even if every hash was recomputed."""
 
 import pytest
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_true_story_holds() -> None:
-    """Nothing is found in what the frauds begin with."""
+    """The ledgers that frauds start from have no findings."""
     story = tell_story()
     report = attest(story.ledger(), story.sign(Signer()))
     assert report.findings == ()
@@ -23,32 +23,32 @@ def test_the_true_story_holds() -> None:
 
 @pytest.mark.parametrize("fraud", FRAUDS, ids=lambda fraud: fraud.__name__)
 def test_every_fraud_is_found(fraud: Fraud, ledgers: int) -> None:
-    """At least one of the codes that fit is found; without heads nothing is, where the ledger was made plausible.
+    """At least one fitting code is found, but without heads none if the ledger was made plausible.
 
-    All forgeries are looked at in `make long`, every ninth one in `make test`.
+    `make long` checks all forgeries, `make test` every ninth one.
     """
     assert assert_found(fraud, tell_story(), every=max(1, 1_000 // ledgers)) > 0
 
 
 @pytest.fixture(scope="module")
 def decided(ledgers: int) -> list[Story]:
-    """Return stories of series that the fold decided."""
+    """Return stories of series decided by the fold."""
     return stories(ledgers)
 
 
 def test_decided_ledgers_hold(decided: list[Story]) -> None:
-    """Nothing is found in them as long as they are true."""
+    """They have no findings as long as they are true."""
     assert all(attest(story.ledger(), story.sign(Signer())).holds for story in decided)
 
 
 @pytest.mark.parametrize("fraud", FRAUDS, ids=lambda fraud: fraud.__name__)
 def test_every_fraud_in_a_decided_ledger_is_found(fraud: Fraud, decided: list[Story]) -> None:
-    """So it is in what the fold decided; of each story every 19th forgery is looked at."""
+    """The same holds for ledgers decided by the fold; every 19th forgery of each story is checked."""
     assert sum(assert_found(fraud, story, every=19) for story in decided) >= 5
 
 
 def assert_found(fraud: Fraud, story: Story, every: int = 1) -> int:
-    """Look at a sort's forgeries; return how many were found."""
+    """Check a sort's forgeries; return how many were found."""
     chosen = [shown for number, shown in enumerate(fraud(story)) if number % every == 0]
     for number, shown in enumerate(chosen):
         report = attest(shown.ledger, shown.heads)
@@ -61,9 +61,9 @@ def assert_found(fraud: Fraud, story: Story, every: int = 1) -> int:
 
 
 def test_there_are_enough() -> None:
-    """Over four hundred forgeries, and every code of the heads is met by the first few of a sort.
+    """There are over four hundred, and the first few of each sort show every code of the heads.
 
-    That of the witness is in test_heads.py.
+    The witness's code is in test_heads.py.
     """
     everything = [[*fraud(tell_story())] for fraud in FRAUDS]
     assert sum(map(len, everything)) >= 400

@@ -1,4 +1,4 @@
-"""Signed heads: true ones hold, whoever wrote them; what a witness adds; and what nobody can see."""
+"""Signed heads: true ones hold, whoever wrote them; what a witness adds; and what stays invisible."""
 
 import orjson
 import pytest
@@ -20,7 +20,7 @@ KEY = SigningKey(Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
 
 
 def of_the_worker(ledger: list[bytes], moments: list[int]) -> list[bytes]:
-    """Return the heads that the worker would write of one partition, each after so many entries."""
+    """Return the heads that the worker would write for one partition, each after one of these entry counts."""
     records: list[bytes] = []
     number, previous, before = 0, NO_HASH, 0
     for moment in moments:
@@ -39,7 +39,7 @@ def of_the_worker(ledger: list[bytes], moments: list[int]) -> list[bytes]:
 
 
 def test_what_the_worker_signs_holds(ledgers: int) -> None:
-    """True ledgers with heads at any moments, copies of both included: nothing is found, all is counted."""
+    """True ledgers with heads at any moments, including copies of both, have no findings, and all is counted."""
 
     @settings(max_examples=ledgers, suppress_health_check=[HealthCheck.too_slow])
     @given(histories(), st.data())
@@ -64,7 +64,7 @@ def test_what_the_worker_signs_holds(ledgers: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_any_order_of_partitions_holds(seed: int) -> None:
-    """Partitions may come one after the other or mixed, in heads and ledger alike."""
+    """Partitions may come one after another or mixed, in heads and ledger alike."""
     story = tell_story()
     heads = story.sign(Signer())
     lines = [line for written in story.written.values() for line in written.lines()]
@@ -74,7 +74,7 @@ def test_any_order_of_partitions_holds(seed: int) -> None:
 
 
 def test_many_leaves_lie_in_records_far_under_the_limit() -> None:
-    """Leaves are cut into records of some 64 KiB, whatever the series' names hold."""
+    """Leaves are split into records of about 64 KiB, whatever the series' names contain."""
     names = sorted("\x01" * 190 + f"{number:05}" for number in range(3000))
     leaves = LeafPages(0, 1)
     records = [record for name in names if (record := leaves.add(Leaf(name, 1, "ab" * 32))) is not None]
@@ -90,7 +90,7 @@ def test_many_leaves_lie_in_records_far_under_the_limit() -> None:
 
 
 def test_a_head_is_decoded_only_with_its_signature() -> None:
-    """The worker goes on from no head that was changed; that of an earlier key it takes as it stands."""
+    """The worker does not continue from a changed head; it accepts a head of an earlier key as it is."""
     head = Head(TOPIC, 0, 1, 1, 5, 9, 0, Tree().root().hex(), NO_HASH, KEY.fingerprint)
     record = head.encode(KEY)
     other = SigningKey(Ed25519PrivateKey.from_private_bytes(bytes(32)))
@@ -106,7 +106,7 @@ def test_a_head_is_decoded_only_with_its_signature() -> None:
 
 
 def test_what_follows_the_last_head_can_be_cut_unseen() -> None:
-    """The limit that the report states: it counts what is not signed yet."""
+    """The report states this limit: it counts what is not yet signed."""
     story = tell_story()
     heads = story.sign(Signer())
     kept = {line for name, each in story.written.items() for line in each.lines()[: story.signed(name)]}
@@ -116,14 +116,14 @@ def test_what_follows_the_last_head_can_be_cut_unseen() -> None:
 
 
 def last_heads_gone(heads: list[bytes]) -> list[bytes]:
-    """Return the heads without the last one of each partition, and without its leaves."""
+    """Return the heads without the last one of each partition and its leaves."""
     last = {head["partition"]: head["number"] for _, head in heads_in(heads)}
     documents = [(record, orjson.loads(record)) for record in heads]
     return [record for record, each in documents if each.get("head", each.get("number")) != last[each["partition"]]]
 
 
 def test_a_witness_shows_what_the_heads_alone_do_not() -> None:
-    """Last heads gone with what they cover, or all written anew under the true key: only a witness tells."""
+    """Only a witness shows missing last heads with all they cover, or a full rewrite under the true key."""
     story = tell_story()
     true = story.sign(Signer())
     shorter = {name: each.copy() for name, each in story.written.items()}
@@ -141,7 +141,7 @@ def test_a_witness_shows_what_the_heads_alone_do_not() -> None:
 
 
 def test_a_true_witness_agrees() -> None:
-    """However old, doubled, or full of leaves it is."""
+    """It may be old, doubled or full of leaves."""
     story = tell_story()
     heads = story.sign(Signer())
     older = [record for record in heads[: len(heads) // 2] if b'"type":"head"' in record]
@@ -153,7 +153,7 @@ def test_a_true_witness_agrees() -> None:
 
 
 def test_a_forged_witness_is_told() -> None:
-    """A head in it that nobody trusted signed, two heads for one place, or what is no record."""
+    """It contains a head signed by an untrusted key, two heads for one place, or something that is no record."""
     story = tell_story()
     heads = story.sign(Signer())
     index, head = next(iter(heads_in(heads)))
@@ -164,7 +164,7 @@ def test_a_forged_witness_is_told() -> None:
 
 
 def test_keys_may_follow_each_other() -> None:
-    """Where the signer took a new key, both have to be trusted."""
+    """If the signer took a new key, both keys must be trusted."""
     story = tell_story()
     signer = Signer()
     story.sign(signer)
@@ -178,7 +178,7 @@ def test_keys_may_follow_each_other() -> None:
 
 
 def test_on_a_topic_the_place_counts() -> None:
-    """A record on another partition than its own is told, and counts for none."""
+    """A record on a partition other than its own is reported and not counted."""
     story = tell_story()
     auditor = Auditor(keys=KEYS, topic="other.ledger")
     assert auditor.heads is not None
@@ -195,7 +195,7 @@ def test_on_a_topic_the_place_counts() -> None:
 
 @given(st.binary(max_size=80), st.lists(st.integers(0, 255), max_size=40))
 def test_any_bytes_are_answered(data: bytes, flips: list[int]) -> None:
-    """Bytes that are no record are a finding, never an error; so is a true record with flipped bytes."""
+    """Bytes that are no record, and true records with flipped bytes, are findings, never errors."""
     auditor = Auditor(keys=KEYS)
     assert auditor.heads is not None
     auditor.heads.record(data)
@@ -209,7 +209,7 @@ def test_any_bytes_are_answered(data: bytes, flips: list[int]) -> None:
 
 @given(st.sampled_from((b"", b"1", b"9" * 5000, b"-1", b"1.0", "\u0664".encode())))
 def test_any_sequence_is_answered(digits: bytes) -> None:
-    """A ledger line with anything for a sequence ends with a finding, never with an error."""
+    """A ledger line with any sequence whatever produces a finding, never an error."""
     story = tell_story()
     series = next(iter(story.written))
     odd = b'{"series":"%b","sequence":%b,"entry":"close"}' % (series.encode(), digits)

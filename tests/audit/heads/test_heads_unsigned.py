@@ -1,4 +1,4 @@
-"""What nobody trusted signed counts for nothing, and costs no memory beyond its own bytes."""
+"""Records without a trusted signature do not count, and cost no memory beyond their own bytes."""
 
 import orjson
 import pytest
@@ -11,7 +11,7 @@ from tests.audit.written import LEDGERS, write
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("signed", ["before", "after", "forged"])
 def test_leaves_count_only_under_a_signed_head(signed: str, *, late: bool) -> None:
-    """Leaves of a head that is not theirs, never comes, or nobody trusted signed are a finding and cover nothing."""
+    """Leaves are a finding and cover nothing if their head is not theirs, never comes, or is not trusted."""
     story = tell_story()
     heads = story.sign(Signer())
     stranger = write(LEDGERS["uniform"], "stranger")
@@ -30,7 +30,7 @@ def test_leaves_count_only_under_a_signed_head(signed: str, *, late: bool) -> No
 
 
 def test_unsigned_heads_say_nothing_of_topic_and_partitions() -> None:
-    """Nor does one of as many partitions and as high a number as a record can name cost what it claims."""
+    """Claiming the largest possible number of partitions or head number does not cost what it claims either."""
     story = tell_story()
     (index, first), *_ = heads_in(story.sign(Signer()))
     claims: list[dict[str, object]] = [{"partitions": 2**31 - 1}, {"topic": "other"}]
@@ -45,7 +45,7 @@ def test_unsigned_heads_say_nothing_of_topic_and_partitions() -> None:
 
 
 def test_missing_partitions_are_told_as_ranges() -> None:
-    """However many a signed head names."""
+    """This holds however many partitions a signed head names."""
     signer = Signer(partitions=2**31 - 1)
     for partition in (1, 2, 4):
         signer.head(partition, {}, 0)

@@ -1,4 +1,4 @@
-"""The audit's Merkle trees against the recursion of RFC 6962: roots, audit paths, and what no path may prove."""
+"""The audit's Merkle trees against RFC 6962's recursion: roots, audit paths, and what no path may prove."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from tests.heads.literal_merkle import literal_path, literal_root
 
 @pytest.mark.parametrize("size", range(70))
 def test_roots_and_paths_of_every_size(size: int) -> None:
-    """Roots and paths are those of the recursion, and each path leads to the root."""
+    """Roots and paths equal those of the recursion, and each path leads to the root."""
     leaves = [b"%d" % number for number in range(size)]
     hashes = [leaf_hash(leaf) for leaf in leaves]
     root = root_of(hashes)
@@ -23,7 +23,7 @@ def test_roots_and_paths_of_every_size(size: int) -> None:
 
 @given(st.data())
 def test_nothing_else_has_a_path(data: st.DataObject) -> None:
-    """Another leaf, place or count, a path changed, shortened or lengthened: none leads to the root."""
+    """Another leaf, place or count, or a changed, shortened or lengthened path, does not lead to the root."""
     size = data.draw(st.integers(2, 40))
     hashes = [leaf_hash(b"%d" % number) for number in range(size)]
     index = data.draw(st.integers(0, size - 1))
@@ -39,6 +39,6 @@ def test_nothing_else_has_a_path(data: st.DataObject) -> None:
 
 
 def test_a_count_is_no_proof_by_itself() -> None:
-    """With a count that gives the leaf the same neighbours the path leads to the root: the count is signed with it."""
+    """A count that gives a leaf the same neighbours also leads to the root, so the count is signed with it."""
     hashes = [leaf_hash(b"%d" % number) for number in range(5)]
     assert rooted(hashes[0], 0, 6, path_of(hashes, 0)) == root_of(hashes)

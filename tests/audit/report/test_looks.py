@@ -1,4 +1,4 @@
-"""The report's page and its plots can be read on a white ground and on a dark one, and on narrow screens."""
+"""The report's page and plots are readable on light and dark backgrounds, and on narrow screens."""
 
 import re
 from typing import Any
@@ -19,13 +19,13 @@ from stream_app.pictures import (
 )
 
 LEAST_OF_PARTS, LEAST_OF_LETTERS = 3.0, 4.5
-"""Contrast that WCAG 2.2 asks of parts of pictures (1.4.11) and of text (1.4.3)."""
+"""Contrast that WCAG 2.2 requires for parts of pictures (1.4.11) and for text (1.4.3)."""
 LEAST_OF_SHADES = 1.2
-"""Of a ground behind curves, which must not hide them."""
+"""Minimum contrast of shading behind curves, which it must not hide."""
 
 
 def _grounds_and_letters(html: str) -> list[dict[str, str]]:
-    """Return the colours by their names: of the light page, and of the dark one."""
+    """Return the colours by name, first for the light page and then for the dark one."""
     found = re.findall(r":root \{([^}]*)\}", html)
     assert len(found) == 2
     return [dict(re.findall(r"--(\w+): (#\w+)", block)) for block in found]
@@ -44,7 +44,7 @@ def _contrast(one: str, other: str) -> float:
 
 
 def test_contrasts_of_light_and_dark() -> None:
-    """Letters and what is drawn stand out from both grounds; print is light."""
+    """Text and drawings stand out from both backgrounds; print is light."""
     assert "@media screen and (prefers-color-scheme: dark)" in page.STYLE
     for colours in _grounds_and_letters(page.STYLE):
         for letters, ground in (("text", "ground"), ("muted", "ground"), ("text", "goodbed"), ("text", "badbed")):
@@ -54,7 +54,7 @@ def test_contrasts_of_light_and_dark() -> None:
 
 
 def test_plots_take_ground_and_letters_of_their_page() -> None:
-    """No ground of their own, and no letter or axis in a colour of its own."""
+    """A plot has no background of its own, and no text or axis has a colour of its own."""
     pytest.importorskip("matplotlib")
 
     def draw(axes: Any) -> None:
@@ -70,7 +70,7 @@ def test_plots_take_ground_and_letters_of_their_page() -> None:
 
 
 def test_landmarks_are_seen_on_both_grounds() -> None:
-    """What is shaded behind the curves stands out from the ground, and takes the colour for it of its page."""
+    """The shading behind the curves stands out from the background, and its colour comes from the page."""
     pytest.importorskip("matplotlib")
     for colours in _grounds_and_letters(page.STYLE):
         ground = colours["ground"] if len(colours["ground"]) == 7 else "#ffffff"
@@ -87,7 +87,7 @@ def test_landmarks_are_seen_on_both_grounds() -> None:
 
 @pytest.mark.parametrize("sheet", [page.STYLE, style.STYLE], ids=["report", "status page"])
 def test_what_is_wider_than_the_screen_has_an_edge(sheet: str) -> None:
-    """A box that scrolls shades the side on which it goes on, and hides the shade where its content ends."""
+    """A scrolling box is shaded on the side where it continues; the shade disappears where its content ends."""
     boxes = re.findall(r"\{ overflow-x: auto;([^}]*)\}", sheet)
     assert boxes
     for box in boxes:

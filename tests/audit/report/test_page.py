@@ -1,4 +1,4 @@
-"""The page and the picture: verdict first, nothing loaded, nothing of the ledger acting in it, true figures."""
+"""The page and the picture: verdict first, nothing loaded, nothing from the ledger active, true figures."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ HOSTILE = "$\\frac{1}{2}$ <script>alert('home')</script> & \"\n"
 
 
 class Page(HTMLParser):
-    """What a page is made of."""
+    """The parts of a page."""
 
     def __init__(self, text: str) -> None:
         """Read a page."""
@@ -38,7 +38,7 @@ class Page(HTMLParser):
         self.texts.append(data.strip())
 
     def after(self, tag: str) -> list[str]:
-        """Return the names of the tags after the first of this name."""
+        """Return the names of the tags after the first one with this name."""
         names = [name for name, _ in self.tags]
         return names[names.index(tag) + 1 :]
 
@@ -62,7 +62,7 @@ def page(ledger: Path, *arguments: str) -> Page:
 
 
 def test_the_verdict_is_the_title_and_the_first_line(ledger: Path) -> None:
-    """Both when it holds and when not."""
+    """This is so whether it holds or not."""
     shown = page(ledger)
     assert [text for text in shown.texts if text.startswith("HOLDS")] == ["HOLDS: no findings"] * 2
     assert ("h1", {"class": "holds"}) in shown.tags
@@ -75,7 +75,7 @@ def test_the_verdict_is_the_title_and_the_first_line(ledger: Path) -> None:
 
 
 def test_it_loads_nothing_and_runs_nothing(ledger: Path) -> None:
-    """No script, no link, no image from elsewhere; the page forbids them to browsers besides."""
+    """It has no script, link or external image, and also forbids browsers to use them."""
     shown = page(ledger)
     assert not {"script", "link", "img", "iframe", "object", "embed", "form", "a"} & {tag for tag, _ in shown.tags}
     for _, attributes in shown.tags:
@@ -88,7 +88,7 @@ def test_it_loads_nothing_and_runs_nothing(ledger: Path) -> None:
 
 
 def test_there_is_a_plot_under_each_title(ledger: Path) -> None:
-    """Behind remarks and answers five titles, each followed by a drawing; the same bytes whenever it is drawn."""
+    """After remarks and answers come five titles, each with a plot; every drawing gives the same bytes."""
     shown = page(ledger)
     titles = [name for name in shown.after("h1") if name in {"h2", "svg"}]
     assert titles == ["h2"] * 6 + ["h2", "svg"] * 5, "remarks come first, then five answers"
@@ -99,7 +99,7 @@ def test_there_is_a_plot_under_each_title(ledger: Path) -> None:
 
 
 def test_a_histogram_is_of_many(tmp_path: Path) -> None:
-    """Of one series none is drawn; the page says what it is of and no legend names what is not there."""
+    """None is drawn for one series; the page says what it covers, and no legend names anything absent."""
     path = tmp_path / "ledger.jsonl"
     path.write_bytes(b"\n".join(write(LEDGERS["uniform"]).lines()))
     shown = page(path)
@@ -108,7 +108,7 @@ def test_a_histogram_is_of_many(tmp_path: Path) -> None:
 
 
 def test_legends_name_what_is_drawn() -> None:
-    """Diamonds where landmarks are, and each series once, with or without regular steps."""
+    """Diamonds are shown if there are landmarks, and each series once, with or without regular steps."""
     pytest.importorskip("matplotlib")
     from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
 
@@ -125,7 +125,7 @@ def test_legends_name_what_is_drawn() -> None:
 
 
 def test_landmarks_that_all_series_have_are_shaded() -> None:
-    """Within the times drawn, once; where series have different ones none are, whose they were could not be told."""
+    """They are shaded once, within the times drawn; if series differ, none are, as it would be unclear whose."""
     pytest.importorskip("matplotlib")
     from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
 
@@ -148,7 +148,7 @@ def test_landmarks_that_all_series_have_are_shaded() -> None:
 
 
 def test_an_empty_ledger_has_a_page(tmp_path: Path) -> None:
-    """With a verdict and nothing to draw."""
+    """The page has a verdict and no drawings."""
     empty = tmp_path / "ledger.jsonl"
     empty.write_bytes(b"")
     assert "svg" not in page(empty).after("h1")
@@ -157,14 +157,14 @@ def test_an_empty_ledger_has_a_page(tmp_path: Path) -> None:
 def test_without_matplotlib_the_remedy_is_told_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
-    """Before the ledger, which is not even there, is opened."""
+    """The error comes before the ledger, which does not even exist, is opened."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     said = cli("audit", "--ledger", "no-such-file", "--html", tmp_path / "page.html", code=2).err
     assert "pip install matplotlib" in said
 
 
 def test_series_can_be_chosen(ledger: Path, cli: Cli) -> None:
-    """Those named are looked at; one that is not there is told."""
+    """The named series are examined; a missing one is reported."""
     shown = page(ledger, "--series", "home-1", "--series", "home-2").texts
     assert any(text.startswith(f"2 of {len(LEDGERS)} series, data of ") and ". At 0, " in text for text in shown)
     out = ledger.with_name("other.html")
@@ -174,7 +174,7 @@ def test_series_can_be_chosen(ledger: Path, cli: Cli) -> None:
 
 
 def test_curves_hold_what_the_ledger_says() -> None:
-    """Columns are the entries' figures, copies count once, and other series do not show."""
+    """Columns are the entries' figures, copies count once, and other series are not included."""
     lines = write(LEDGERS["uniform"]).lines()
     curves = Curves(["home-7"])
     curves.entries([*lines[:6], *lines[2:], *write(LEDGERS["user"], "other").lines()])
@@ -192,7 +192,7 @@ def test_curves_hold_what_the_ledger_says() -> None:
 
 
 def test_bins_hold_every_spend_however_wide_they_grow() -> None:
-    """Sums stay what they are, and there are never more bins than fit the page."""
+    """Sums stay the same, and there are never more bins than fit on the page."""
     names = (
         "uniform",
         "adaptive",
@@ -226,7 +226,7 @@ def test_bins_hold_every_spend_however_wide_they_grow() -> None:
 
 
 def test_no_peak_is_lost_when_many_points_are_drawn_as_few() -> None:
-    """One large value among a hundred thousand is among those drawn, wherever it stands; of few, all are."""
+    """A large value among a hundred thousand is drawn, wherever it is; if there are only a few values, all are."""
     for place in (0, 54_321, 99_999):
         values = [1.0] * 100_000
         values[place] = 2.0

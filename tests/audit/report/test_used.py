@@ -1,4 +1,4 @@
-"""The largest loss and its limit in an audit, against literal sums; and which findings violate the guarantee."""
+"""The largest loss and its limit in an audit, by literal sums; and which findings violate the guarantee."""
 
 from typing import get_args
 
@@ -25,7 +25,7 @@ from tests.used import literally_used, worst
 @settings(max_examples=scaled(50), suppress_health_check=[HealthCheck.too_slow])
 @given(histories())
 def test_what_was_used_is_said_first_and_what_was_summed_last(history: History) -> None:
-    """The second line and the last one, and the same as integers for programs."""
+    """They are the second and the last line, and the same integers in the document."""
     report = audit(history.ledger, history.releases, history.lifetime_nano)
     literal, lines = literally_used(history.ledger), report.text().splitlines()
     steps = sum(b'"entry":"release"' in entry for entry in history.ledger)
@@ -44,7 +44,7 @@ def test_what_was_used_is_said_first_and_what_was_summed_last(history: History) 
 
 
 def test_every_code_is_of_one_kind() -> None:
-    """What breaks a promise is named here once more, by hand; all else are faults of the books."""
+    """Codes that violate a guarantee are listed here again, by hand; all others are faults of the books."""
     assert set(get_args(Code)) == set(CODES)
     broken = {code for code in CODES if kind_of(code) == "promise"}
     decided_twice = {"step-order", "conflicting-duplicate", "fork", "signed-twice"}
@@ -54,7 +54,7 @@ def test_every_code_is_of_one_kind() -> None:
 
 @pytest.mark.parametrize("twice", [inserted, conflicting, forked])
 def test_a_step_that_is_decided_twice_breaks_the_promise(twice: Fraud) -> None:
-    """However it stands in the ledger: its second measurement counts in no sum."""
+    """This holds wherever it is in the ledger, because no sum counts its second measurement."""
     for fraud in twice(write(LEDGERS["event"])):
         report = audit(fraud.ledger)
         assert report.broken("promise"), report.counts
@@ -62,7 +62,7 @@ def test_a_step_that_is_decided_twice_breaks_the_promise(twice: Fraud) -> None:
 
 
 def test_a_failing_audit_counts_by_code_the_theorem_first() -> None:
-    """A raised spend breaks the promise and the books; both are said, with the amount that was used."""
+    """A raised spend breaks the promise and the books; the report says both, with the amount used."""
     written = write(LEDGERS["event"])
     perturbed = next(entry for entry in written.entries if entry["entry"] == "release" and "epsilon_nano" in entry)
     budget = perturbed["budget_nano"]
@@ -92,7 +92,7 @@ def test_wrong_books_alone_break_no_promise() -> None:
 
 
 def test_unknown_terms_break_no_promise_that_was_kept() -> None:
-    """A version of a later release of the program: nothing is judged by the epsilon of the version before it."""
+    """For a version from a later program release, nothing is judged by the previous version's epsilon."""
     run = Run(Context(KEYS, (), Limits(lifetime_nano=10**10)))
     user = {"level": "user", "length": 4}
     run.feed_all([policy("a", protection={"level": "event"}), observation("a", 1, 1.0)])
@@ -113,7 +113,7 @@ def test_unknown_terms_break_no_promise_that_was_kept() -> None:
 
 @pytest.mark.parametrize("others", [3, SHOWN + 5, LISTED + 7])
 def test_all_that_breaks_a_promise_stands_in_report_and_page(others: int) -> None:
-    """However many other findings came before it: these alone are cut short, and it is said how many."""
+    """Only other findings are cut short, however many came first, and their number is given."""
     tally = Tally(BoundedList())
     for number in range(others):
         tally.add(Finding("share", "a", number + 1, "spends a different amount"))

@@ -1,4 +1,4 @@
-"""What was used of what was promised: all who say it say the same, and never less than was truly lost."""
+"""The use of what was promised: all who state it agree, and it is never less than what was truly lost."""
 
 from collections.abc import Mapping
 
@@ -31,7 +31,7 @@ LIFETIME_NANO = 10**13
 @MANY
 @given(histories())
 def test_of_plain_series(history: History) -> None:
-    """Every level, scheme and kind, registrations before and after, draws, versions, renewals and ends."""
+    """They have all levels, schemes and kinds, registrations before and after, draws, versions, renewals, ends."""
     compare(history.ledger, history.lifetime_nano, history.rows)
 
 
@@ -39,7 +39,10 @@ def test_of_plain_series(history: History) -> None:
 @MANY
 @given(st.data())
 def test_of_steps_of_several_records(logs: st.SearchStrategy[list[Record]], data: st.DataObject) -> None:
-    """Sums, means and choices of contributors; steps of several readings, closed in any way, renewed or not."""
+    """They are sums, means and choices of contributors, or steps of several readings.
+
+    Steps are closed in any way, renewed or not.
+    """
     run = Run(limited(lifetime_nano=LIFETIME_NANO, accept_weaker_policies=True)).feed_all(data.draw(logs))
     compare(run.ledger, LIFETIME_NANO, run.rows)
 
@@ -47,12 +50,12 @@ def test_of_steps_of_several_records(logs: st.SearchStrategy[list[Record]], data
 @MANY
 @given(test_people.logs())
 def test_of_series_of_members(run: Run) -> None:
-    """Whose claims are bounded by their caps: none of that changes what a series used of its own promise."""
+    """Caps bound the claims of such series, but change nothing about what each used of its own promise."""
     compare(run.ledger, run.context.limits.lifetime_nano, run.rows)
 
 
 def test_a_step_that_becomes_a_landmark_late_counts_at_once() -> None:
-    """Where no later entry says so: it costs what the dearest other step did."""
+    """This holds even without a later entry: it costs as much as the most expensive other step."""
     share = {"name": "balanced", "regular_share": 0.25}
     run = Run().feed_all([policy("a", protection={"level": "landmark", "landmarks": [9]}, scheme=share)])
     run.feed_all([observation("a", 1, 1.0), {"type": "landmarks", "series": "a", "add": [1]}])
@@ -62,7 +65,7 @@ def test_a_step_that_becomes_a_landmark_late_counts_at_once() -> None:
 
 
 def compare(ledger: list[bytes], lifetime_nano: int | None, rows: Mapping[str, SeriesRow]) -> None:
-    """Hold a run's summary, audit, answers, standing, rows and metrics against literal sums."""
+    """Compare a run's summary, audit, answers, standing, rows and metrics with literal sums."""
     literal, lost = literally_used(ledger), truly_lost(ledger)
     above = b'"dissimilarity":"private"' in b"".join(ledger) or any(
         entry["entry"] == "landmarks" and entry["charged_nano"] for entry in map(orjson.loads, ledger)

@@ -1,1 +1,1 @@
-"""Audits of series whose steps hold many units."""
+"""Audits of series whose steps contain many units."""

@@ -1,4 +1,4 @@
-"""Two implementations agree about units: what the worker decides, the audit finds true; and frauds in it are found."""
+"""Two implementations agree on units: the audit accepts the worker's decisions, and finds frauds in them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ PLAIN: tuple[dict[str, Any], ...] = (
     {"protection": {"level": "w-event", "step": 13, "window": 3}},
     {"protection": {"level": "landmark", "step": 40, "within": "last", "open_steps": 1}},
 )
-"""Policies without units, which wait for those with units, and which these wait for."""
+"""Policies without units, which wait for those with units, and for which those wait."""
 VALUE = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.5}
 
 
@@ -50,7 +50,7 @@ def mixed(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 def decided(log: list[dict[str, Any]]) -> Out:
-    """Return what the worker's path makes of a log, topic by topic."""
+    """Return what the worker's path makes from a log, by topic."""
     limits = Limits(lifetime_nano=LIFETIME_NANO, accept_weaker_policies=True)
     context = Context(KeyRing("0123456789abcdef", 0, bytes(range(32)), 1_000), limits=limits)
     out: Out = {}
@@ -60,7 +60,7 @@ def decided(log: list[dict[str, Any]]) -> Out:
 
 
 def _none(_: str) -> None:
-    """Find no row: each log is a series' first."""
+    """Find no row, because each log is the first one of its series."""
 
 
 def lines(out: Out, topic: str) -> list[bytes]:
@@ -69,7 +69,7 @@ def lines(out: Out, topic: str) -> list[bytes]:
 
 
 def test_a_decided_log_of_units_holds(ledgers: int) -> None:
-    """No finding, with and without releases; versions wait, late units are charged, and landmarks are left out."""
+    """There is no finding, with or without releases; versions wait, late units are charged, landmarks left out."""
 
     @settings(max_examples=2 * ledgers, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
     @given(st.one_of(schedules(), mixed()))
@@ -95,7 +95,7 @@ class Draws:
         self._drawn = np.random.default_rng(seed)
 
     def below(self, end: int) -> int:
-        """Return a number of 0 to ``end - 1``."""
+        """Return a number from 0 to ``end - 1``."""
         return int(self._drawn.integers(end))
 
     def one_of(self, items: Sequence[Any]) -> Any:
@@ -104,7 +104,7 @@ class Draws:
 
 
 def long_log(seed: int) -> list[dict[str, Any]]:
-    """Return a log of one series that goes on for long: versions, registrations, readings, now and then a gap."""
+    """Return a long log of one series: versions, registrations, readings, and an occasional gap."""
     drawn = Draws(seed)
     log: list[dict[str, Any]] = []
     now = 0
@@ -142,14 +142,14 @@ def _form(drawn: Draws) -> dict[str, Any]:
 
 
 def chain(seed: int) -> Written:
-    """Return what the worker's path makes of a long log."""
+    """Return what the worker's path makes from a long log."""
     out = decided(long_log(seed))
     entries, releases = (list(map(orjson.loads, lines(out, topic))) for topic in ("ledger", "releases"))
     return Written(entries, releases, LIFETIME_NANO)
 
 
 def test_long_logs_hold(ledgers: int) -> None:
-    """So do series with many steps; between them they have all that units bring."""
+    """The same holds for series with many steps; together they have everything that units add."""
     met: Counter[str] = Counter()
     for seed in range(ledgers):
         written = chain(seed)
@@ -168,7 +168,7 @@ def test_long_logs_hold(ledgers: int) -> None:
 
 @pytest.fixture(scope="module")
 def chains(ledgers: int) -> list[Written]:
-    """Return series of units that the worker's path decided."""
+    """Return series of units decided by the worker's path."""
     return [chain(seed) for seed in range(100, 100 + max(12, ledgers // 20))]
 
 
@@ -179,7 +179,7 @@ def chains(ledgers: int) -> list[Written]:
     ids=lambda fraud: fraud.__name__,
 )
 def test_every_fraud_in_a_decided_ledger_of_units_is_found(fraud: Fraud, chains: list[Written], ledgers: int) -> None:
-    """So it is where versions with units and without, renewals, late units and all statistics come together."""
+    """The same holds where versions with and without units, renewals, late units and all statistics combine."""
     count, every = 0, 5 if ledgers >= MANY_LEDGERS else 9
     for true in chains:
         for number, forged in enumerate(fraud(true)):

@@ -1,4 +1,4 @@
-"""Statistics of units: true ledgers hold, every fraud is found, and a version that protects fewer units is remarked."""
+"""Statistics of units: true ledgers hold, every fraud is found, and versions with fewer units are remarked."""
 
 import pytest
 
@@ -15,7 +15,7 @@ ELSEWHERE = (
     promises.version_reaches_back,
     promises.landmarks_beside_dummies,
 )
-"""Frauds that begin with policies of steps, or show by their landmarks."""
+"""Frauds that start from policies of steps, or are shown by their landmarks."""
 COMMON = tuple(
     fraud for fraud in (*chains.FRAUDS, *figures.FRAUDS, *promises.FRAUDS, *published.FRAUDS) if fraud not in ELSEWHERE
 )
@@ -23,7 +23,7 @@ COMMON = tuple(
 
 @pytest.mark.parametrize("name", UNITS)
 def test_a_true_ledger_of_units_holds(name: str) -> None:
-    """No finding, with and without its releases; what was spent is the sum of its spends."""
+    """There is no finding, with or without releases; the amount spent is the sum of the spends."""
     written = write(UNITS[name])
     report = audit(written.lines(), written.release_lines(), LIFETIME_NANO)
     assert report.findings == ()
@@ -34,7 +34,7 @@ def test_a_true_ledger_of_units_holds(name: str) -> None:
 
 @pytest.mark.parametrize("fraud", units.FRAUDS, ids=lambda fraud: fraud.__name__)
 def test_every_fraud_against_units_is_found(fraud: Fraud) -> None:
-    """At least one of the codes that fit the fraud is among the findings, and no sort is without a forgery."""
+    """The findings include at least one fitting code, and every sort has a forgery."""
     count = 0
     for name, text in UNITS.items():
         for number, forged in enumerate(fraud(write(text))):
@@ -48,7 +48,7 @@ def test_every_fraud_against_units_is_found(fraud: Fraud) -> None:
 @pytest.mark.parametrize("fraud", COMMON, ids=lambda fraud: fraud.__name__)
 @pytest.mark.parametrize("name", UNITS)
 def test_every_other_fraud_is_found(name: str, fraud: Fraud) -> None:
-    """Units change nothing about chains, figures and releases."""
+    """Units do not affect chains, figures and releases."""
     for number, forged in enumerate(fraud(write(UNITS[name]))):
         found = audit(forged.ledger, forged.releases, LIFETIME_NANO)
         assert codes(found) & forged.codes, f"forgery {number}: found {found.findings}, not {forged.codes}"
@@ -84,14 +84,14 @@ def test_a_shifted_grid_is_remarked(window: int, offset: int, unit: int, said: s
 
 
 def _marked(entry: dict[str, object]) -> dict[str, object]:
-    """Return a policy entry that says that it is weaker."""
+    """Return a policy entry that is marked as weaker."""
     members = list(entry.items())
     place = [name for name, _ in members].index("parameters")
     return dict([*members[:place], ("weaker", True), *members[place:]])
 
 
 def test_landmarks_of_steps_end_units_that_they_touch() -> None:
-    """What begins within a unit makes a landmark of it, so that fewer are counted."""
+    """A landmark that begins within a unit makes the unit a landmark, so fewer units are counted."""
     written = write(UNITS["filtered"])
     policy = written.entries[0]["parameters"]["protection"]
     policy["landmarks"] = [500, [2400, 2401]]
@@ -101,7 +101,7 @@ def test_landmarks_of_steps_end_units_that_they_touch() -> None:
 
 
 def test_units_before_the_first_step_may_be_registered() -> None:
-    """The offset leaves some units before it; no record has a time before 1970."""
+    """The offset leaves some units before the first step; no record has a time before 1970."""
     written = write(UNITS["filtered"])
     written.entries[0]["parameters"]["protection"] |= {"offset": 2500, "landmarks": []}
     for one in (*written.entries[1:], *written.releases):

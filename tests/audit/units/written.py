@@ -1,8 +1,8 @@
-"""Ledgers with statistics of units, written by hand as in written.py.
+"""Hand-written ledgers with statistics of units, as in written.py.
 
-A line is the number of a step, a decision, the spend or `-`, and the units that were counted: a number, or one for
-each bin. After the bar stand spent on landmarks, spare left, regular peak. Units are seconds; `landmarks` adds units by
-their start in seconds. E, S, M, R, w and g as in the design, section 5e.
+A line has the number of a step, a decision, the spend or `-`, and the units counted: a number, or one for each bin.
+After the bar come the amount spent on landmarks, the spare left and the regular peak. Units are seconds; `landmarks`
+adds units by their start in seconds. E, S, M, R, w and g are as in the design, section 5e.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ CATEGORIES = {"kind": "category", "categories": ["in", "out", True], "statistic"
 FOUR = {"step": 4 * SECOND, "unit": SECOND, "offset": 2 * SECOND, "open_steps": 2}
 HOURS = {"step": 10_800 * SECOND, "unit": 3_600 * SECOND, "open_steps": 1, "level": "event"}
 SUMMER = [[0, 3_600_000], [7_200_000, 7_200_000]]
-"""Local time goes one hour ahead, two hours after the beginning of 1970."""
+"""Local time moves one hour ahead, two hours after the beginning of 1970."""
 
 MEANS = """
 policy 1 {"window": 2, "landmarks": [[6000, 8000]], "spare": 3, "value": {"statistic": "mean"}}
@@ -116,7 +116,7 @@ def write(text: str, series: str = "home-7") -> Written:
 
 
 def parameters_of(words: Record) -> Record:
-    """Return whole policy parameters from the short ones of a text."""
+    """Return complete policy parameters from the short ones in a text."""
     scheme = words.get("scheme", {"name": "uniform"})
     if "plain" in words:
         protection: Record = {"level": "event", "step": SECOND}
@@ -130,7 +130,7 @@ def parameters_of(words: Record) -> Record:
 
 
 def release_of(entry: Record, parameters: Record, source: Record | None, count: Any) -> Record:
-    """Return a release that agrees with its entry."""
+    """Return a release that is consistent with its entry."""
     value = parameters["value"]
     told = {} if "statistic" not in value else {"statistic": value["statistic"]}
     release: Record = {"series": entry["series"], "timestamp": entry["timestamp"]}
@@ -150,7 +150,7 @@ def release_of(entry: Record, parameters: Record, source: Record | None, count: 
 
 
 def measured(value: Record, count: Any) -> tuple[Any, Any]:
-    """Return estimate and measurement of a statistic: a measurement of 23 cells of 0.5, or as many units."""
+    """Return estimate and measurement of a statistic; the measurement is 23 cells of 0.5, or as many units."""
     if value.get("by"):
         found = {name: 11.5 / (units if value["statistic"] == "mean" else 1) for name, units in count.items()}
         most = 10.0 if value["statistic"] == "mean" else 11.5
@@ -171,7 +171,7 @@ def measured(value: Record, count: Any) -> tuple[Any, Any]:
 
 
 def scale_of(value: Record, spend: int, window: int, count: Any) -> Any:
-    """Return the scale of the noise: w*D*res/(e*n), w*D*res/e, w/(e*n) or 2*w/e, with D*res of 10."""
+    """Return the scale of the noise: w*D*res/(e*n), w*D*res/e, w/(e*n) or 2*w/e, where D*res is 10."""
     match value.get("statistic"):
         case None | "sum":
             return window * 10 * NANO / spend

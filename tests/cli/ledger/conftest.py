@@ -1,4 +1,4 @@
-"""What the tests of ``left`` share."""
+"""Fixtures shared by the tests of ``left``."""
 
 from pathlib import Path
 

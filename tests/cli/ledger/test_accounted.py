@@ -1,4 +1,4 @@
-"""`audit --correlation` and `--compose` as commands: what is printed, in text, JSON and HTML, and what is refused."""
+"""The commands `audit --correlation` and `--compose`: output in text, JSON and HTML, and refusals."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ AUDIT = ("audit", "--ledger", "ledger.jsonl")
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder, in which commands run, with the ledger of two series and files about them.
+    """Return a folder with the ledger of two series and files about them, in which commands run.
 
     One of the series names a correlation.
     """
@@ -37,7 +37,7 @@ def save(path: Path, document: object) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_losses_of_the_worked_example(cli: Cli) -> None:
-    """A policy's correlation is found by its name; series that no file is for are left out, and that is told."""
+    """A policy's correlation is found by name; series without a file are left out, and the output says so."""
     document = cli(*AUDIT, "--correlation", "household=worked.json", "--json").document
     assert document["holds"] is True
     (exposure,) = document["temporal"]
@@ -52,7 +52,7 @@ def test_losses_of_the_worked_example(cli: Cli) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_a_file_without_a_name_is_for_all_others(cli: Cli) -> None:
-    """Where nothing is known, a step loses what it spends, 0 where nothing was decided."""
+    """If nothing is known, a step loses what it spends, or 0 if nothing was decided."""
     arguments = ("--correlation", "nothing.json", "--correlation", "household=worked.json", "--json")
     exposures = {exposure["series"]: exposure for exposure in cli(*AUDIT, *arguments).document["temporal"]}
     assert {name: exposure["correlation"] for name, exposure in exposures.items()} == {
@@ -64,7 +64,7 @@ def test_a_file_without_a_name_is_for_all_others(cli: Cli) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_compositions_come_with_theorem_and_domain(cli: Cli) -> None:
-    """Each figure stands under its theorem; the verdict stays the first line."""
+    """Each figure is shown under its theorem; the verdict stays on the first line."""
     asked = ["sequential", "parallel-series", "parallel-members", "discounted-exponential", "correlated"]
     arguments = [word for name in asked for word in ("--compose", name)]
     arguments += ["--members", "members.json", "--rate", "0", "--correlation", "worked.json", "--window", "10"]

@@ -1,4 +1,4 @@
-"""How long partitions stand still: read off the partition rows, of which every committed batch writes one."""
+"""How long partitions pause, measured from the partition rows: every committed batch writes one."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ Beats = dict[int, list[int]]
 
 @dataclass(frozen=True)
 class Pause:
-    """The longest standstill of one partition around something that was done to the workers."""
+    """The longest pause of one partition around a change to the workers."""
 
     partition: int
     gap_ms: int
     """Between two batches."""
     back_ms: int
-    """From what was done to the batch that ended the standstill."""
+    """The time from the change to the batch that ended the pause."""
 
     @classmethod
     def of(cls, partition: int, beats: list[int], since_ms: int, until_ms: int) -> Self:
-        """Return the longest gap that reaches into the time from ``since_ms`` to ``until_ms``."""
+        """Return the longest gap that overlaps the time from ``since_ms`` to ``until_ms``."""
         gaps = [(after - before, after) for before, after in pairwise(beats) if after > since_ms and before < until_ms]
         assert gaps, f"partition {partition} never went on"
         gap_ms, after = max(gaps)
@@ -33,7 +33,7 @@ class Pause:
 
 
 async def beats(topics: Topics) -> Beats:
-    """Return when each partition committed; the changelog must be too small yet to be compacted."""
+    """Return when each partition committed; the changelog must still be too small to be compacted."""
     found: Beats = defaultdict(list)
     async for record in topics.walk("changelog"):
         if record.key == PARTITION_KEY:
@@ -42,7 +42,7 @@ async def beats(topics: Topics) -> Beats:
 
 
 def summary(pauses: list[Pause]) -> str:
-    """Say the distribution of gaps and of times until work went on."""
+    """Return the distribution of gaps and of times until work resumed, as text."""
     gaps, backs = sorted(pause.gap_ms for pause in pauses), sorted(pause.back_ms for pause in pauses)
     return (
         f"gap {gaps[0]}/{int(median(gaps))}/{gaps[-1]} ms, "

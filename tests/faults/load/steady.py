@@ -1,4 +1,4 @@
-"""A steady producer: so many records a second, from when its block is entered until it is left."""
+"""A steady producer: sends a fixed number of records per second from entering its block until leaving it."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ _TICK_SECONDS = 0.02
 
 
 class Steady:
-    """Sends the records of an endless iterator; `sent` counts those that were acknowledged by all replicas."""
+    """Sends the records of an endless iterator; `sent` counts those acknowledged by all replicas."""
 
     def __init__(self, topics: Topics, records: Iterator[Sent], per_second: float) -> None:
         """Send nothing yet."""
@@ -31,7 +31,7 @@ class Steady:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End; everything sent is acknowledged when this returns."""
+        """End the producer; everything sent has been acknowledged when this returns."""
         self._ending.set()
         assert self._task is not None, "entered first"
         await self._task

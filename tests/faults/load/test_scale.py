@@ -1,6 +1,6 @@
 """Workers come and go under a steady load; nothing is lost, doubled, or decided differently.
 
-The short form belongs to `make test`. The long ones belong to `make long`, and print how long partitions stood still:
+The short form belongs to `make test`. The long ones belong to `make long` and print how long partitions paused:
 
     python -m pytest tests/faults/load/test_scale.py --speed long --scale 4 -s
 """
@@ -16,11 +16,11 @@ from tests.faults.load.underload import PARTITIONS, Run, served, under_load
 from tests.faults.network.brokers import COUNT, Brokers
 
 SETTLE_SECONDS = 5.0
-"""Long forms go on for so long between two changes."""
+"""How long the long forms run between two changes."""
 
 
 async def test_workers_come_go_and_die(broker: LocalBroker, tmp_path: Path) -> None:
-    """One joins, is killed while the other holds its copies, comes back, and the first one leaves for good."""
+    """One joins, is killed while the other holds its copies, and comes back; then the first leaves for good."""
     async with under_load(broker.bootstrap_servers, tmp_path / "scale", 120, standby=1) as run:
         await run.start("a")
         await run.until_decided_more(200)
@@ -80,7 +80,7 @@ LONG = {"grow": _grow, "roll": _roll, "kill": _kill}
 @pytest.mark.parametrize("standby", [0, 1])
 @pytest.mark.parametrize("change", LONG)
 async def test_scale(broker: LocalBroker, tmp_path: Path, scale: int, change: str, standby: int) -> None:
-    """Up to ``--scale`` workers, with and without standby replicas."""
+    """Up to ``--scale`` workers come and go, with and without standby replicas."""
     async with under_load(broker.bootstrap_servers, tmp_path / f"{change}-{standby}", 300, standby) as run:
         await LONG[change](run, scale)
     await run.report()

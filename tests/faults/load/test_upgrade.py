@@ -1,9 +1,9 @@
-"""Workers of an older version are replaced under load, and one goes back: nothing is decided otherwise.
+"""Workers of an older version are replaced under load, and one is rolled back: all decisions stay the same.
 
     git worktree add older COMMIT
     python -m pytest tests/faults/load/test_upgrade.py --older=older -s
 
-The older version must know every kind of record that the workload has.
+The older version must know every kind of record in the workload.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ MORE = 2_000
 
 
 async def _replace(run: Run, name: str, tree: Path | None) -> None:
-    """Stop a worker as an orchestrator does, and start it again as what ``tree`` holds."""
+    """Stop a worker as an orchestrator does, and start it again from the checkout ``tree``."""
     await run.stop(name)
     run.mark(f"start {name} {'older' if tree else 'newer'}")
     await run.fleet.start(name, tree).until_ready()
@@ -24,7 +24,7 @@ async def _replace(run: Run, name: str, tree: Path | None) -> None:
 
 
 async def test_versions_side_by_side_decide_alike(broker: LocalBroker, tmp_path: Path, older: Path) -> None:
-    """Both workers are replaced by newer ones, then one goes back, and forward again."""
+    """Both workers are replaced by newer ones; then one is rolled back and upgraded again."""
     async with under_load(broker.bootstrap_servers, tmp_path / "upgrade", 200, standby=1) as run:
         for name in "ab":
             await run.fleet.start(name, older).until_ready()
@@ -37,9 +37,9 @@ async def test_versions_side_by_side_decide_alike(broker: LocalBroker, tmp_path:
 async def test_a_version_that_decides_otherwise_follows_the_page(
     broker: LocalBroker, tmp_path: Path, older: Path
 ) -> None:
-    """All older workers end, the start is rehearsed, the newer ones go on: no place has two different records.
+    """All older workers end, the start is rehearsed, newer ones continue: no place has two different records.
 
-    What the older version decided no replay of the newer one gives; the audit and everything else hold.
+    No replay by the newer version reproduces what the older one decided; the audit and everything else hold.
     """
     async with under_load(broker.bootstrap_servers, tmp_path / "otherwise", 200, standby=1, replay=False) as run:
         for name in "ab":

@@ -1,4 +1,4 @@
-"""A fleet under a steady load, while something is done to it: workers come, go, die, are replaced."""
+"""A fleet under a steady load while its workers change: they join, leave, die, are replaced."""
 
 import asyncio
 import http.client
@@ -27,7 +27,7 @@ Mark = tuple[int, str]
 
 @dataclass
 class Run:
-    """A fleet under load, and what was done to it when."""
+    """A fleet under load, with what was done to it and when."""
 
     fleet: Fleet
     topics: Topics
@@ -38,14 +38,14 @@ class Run:
         self.marks.append((int(time.time() * 1000), what))
 
     async def start(self, *names: str) -> None:
-        """Start workers and wait until all say that they are ready."""
+        """Start workers, and wait until all report that they are ready."""
         self.mark(f"start {'+'.join(names)}")
         for name in names:
             self.fleet.start(name)
         await self.until_settled()
 
     async def stop(self, name: str) -> None:
-        """Stop one as an orchestrator does."""
+        """Stop a worker as an orchestrator does."""
         self.mark(f"stop {name}")
         assert await asyncio.to_thread(self.fleet.workers[name].stop) == 0, self.fleet.workers[name].said()[-3000:]
 
@@ -55,7 +55,7 @@ class Run:
         self.fleet.workers[name].kill()
 
     async def until_settled(self, seconds: float = PATIENCE_SECONDS) -> None:
-        """Wait until all workers are ready and work on all partitions, each on one worker."""
+        """Wait until all workers are ready and serve all partitions, each on one worker."""
         workers = [worker for worker in self.fleet.workers.values() if worker.runs]
         for worker in workers:
             await worker.until_ready(seconds)
@@ -66,14 +66,14 @@ class Run:
             await asyncio.sleep(0.2)
 
     async def until_decided_more(self, records: int) -> None:
-        """Wait until the outputs have grown by so many records: the load goes on."""
+        """Wait until the outputs have grown by this many records, which shows that the load continues."""
         wanted, deadline = await self.topics.written() + records, time.monotonic() + PATIENCE_SECONDS
         while await self.topics.written() < wanted:
             assert time.monotonic() < deadline, "the workers stand still"
             await asyncio.sleep(0.2)
 
     async def report(self) -> None:
-        """Print how long partitions stood still around each change."""
+        """Print how long partitions paused around each change."""
         times = await beats(self.topics)
         for (since, what), (until, _) in itertools.pairwise([*self.marks, (int(time.time() * 1000), "end")]):
             pauses = [Pause.of(number, times[number], since, until) for number in times]
@@ -81,13 +81,13 @@ class Run:
 
 
 def served(worker: Worker) -> list[int]:
-    """Return the partitions that a worker says it is ready on."""
+    """Return the partitions for which a worker reports that it is ready."""
     status, text = worker.get("/readyz")
     return json.loads(text.decode().removeprefix("partitions ")) if status == http.client.OK else []
 
 
 def mixed(seed: int) -> Iterator[Sent]:
-    """Yield events without end: half plain, a quarter collected, a quarter statistics of many units.
+    """Yield endless events: half plain, a quarter collected, a quarter statistics of many units.
 
     `closing` of its `Gathered` ends the collected ones.
     """
@@ -101,7 +101,7 @@ def mixed(seed: int) -> Iterator[Sent]:
 async def under_load(
     bootstrap: str, folder: Path, per_second: float, standby: int, *, replay: bool = True
 ) -> AsyncIterator[Run]:
-    """Yield a run whose events flow; at the end everything is decided and judged, against `replay` where that fits."""
+    """Yield a run whose events flow; at the end all is decided and judged, against `replay` if applicable."""
     more = {"lifetime_epsilon": LIFETIME_EPSILON, "standby_replicas": standby}
     site = Site(bootstrap, folder, folder.name, PARTITIONS, DEFAULTS, more, signed=True).prepare()
     topics, steady = Topics(site), None

@@ -1,4 +1,4 @@
-"""Real brokers as one cluster of their own, each a controller too: killed and started again one by one."""
+"""Real brokers as a cluster of their own, each also a controller, that are killed and restarted one by one."""
 
 import asyncio
 import base64
@@ -20,10 +20,10 @@ _UPDATE_FEATURES = 57
 
 
 class Brokers:
-    """The cluster; leaving the block stops it."""
+    """The running cluster; leaving the block stops it."""
 
     def __init__(self, folder: Path, count: int = COUNT, more: Mapping[str, str] | None = None) -> None:
-        """Choose ports and a cluster id; nothing runs yet. ``more`` are lines of each ``server.properties``."""
+        """Choose ports and a cluster id; start nothing yet. ``more`` are lines of each ``server.properties``."""
         self._folders = [folder / f"broker-{number}" for number in range(1, count + 1)]
         ports = free_ports(4 * count)
         self._ports, self._controllers, self._hidden, self._fronts = (ports[nth::4] for nth in range(4))
@@ -33,7 +33,7 @@ class Brokers:
 
     @property
     def bootstrap_servers(self) -> str:
-        """Where clients reach any of them."""
+        """The addresses at which clients reach any of the brokers."""
         return _servers(self._ports)
 
     @property
@@ -43,16 +43,16 @@ class Brokers:
 
     @property
     def fronted_servers(self) -> str:
-        """Where clients reach any of them through a proxy, which must listen on the ports of `routes`."""
+        """The addresses for reaching any broker through a proxy, which must listen on the ports of `routes`."""
         return _servers(self._fronts)
 
     @property
     def routes(self) -> dict[int, int]:
-        """Each port on which a proxy is to listen, and the broker's port behind it."""
+        """The broker's port for each port on which a proxy is to listen."""
         return dict(zip(self._fronts, self._hidden, strict=True))
 
     async def start(self, number: int) -> None:
-        """Start a broker, or its next life; most must run or start for any to answer."""
+        """Start a broker, or its next life; most must be running or starting before any answers."""
         folder, port = self._folders[number], self._ports[number]
         data = folder / "data"
         if not data.exists():
@@ -64,7 +64,7 @@ class Brokers:
         self._running[number] = await asyncio.to_thread(LocalBroker.start, folder, port, overrides=overrides)
 
     async def stop(self, number: int) -> None:
-        """Ask one to end, as a rolling restart does."""
+        """Ask a broker to end, as a rolling restart does."""
         await asyncio.to_thread(self._running.pop(number).stop)
 
     async def kill(self, number: int) -> None:
@@ -74,7 +74,7 @@ class Brokers:
         assert await asyncio.to_thread(process.wait, STOP_SECONDS)
 
     async def enable(self, feature: str, level: int) -> None:
-        """Raise a feature to a level; a cluster formatted by hand begins with each at 0."""
+        """Raise a feature to a level; a cluster formatted by hand starts with each feature at 0."""
         name, client = feature.encode(), b"tests"
         header = struct.pack(">hhih", _UPDATE_FEATURES, 0, 1, len(client)) + client + b"\0"
         update = bytes([2, len(name) + 1]) + name + struct.pack(">hB", level, 0) + b"\0"
@@ -97,7 +97,7 @@ class Brokers:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop those that run, all at once: the last controllers wait for each other."""
+        """Stop all running brokers in parallel, because the last controllers wait for each other."""
         await asyncio.gather(*(self.stop(number) for number in list(self._running)), return_exceptions=True)
 
     def _overrides(self, number: int) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""Runs of a fleet whose requests a proxy loses, holds or delivers late, and the table of what became of the events."""
+"""Runs of a fleet whose requests a proxy loses, holds or delivers late, and a table of the events' fates."""
 
 import asyncio
 import re
@@ -21,16 +21,16 @@ from tests.faults.verdict import Verdict, weigh
 from tests.faults.workload import DEFAULTS, LIFETIME_EPSILON, START_MS, STEP_MS
 
 AFTERWARDS: Final = 400
-"""Events that are sent once the network is whole again: each partition must work on."""
+"""The number of events sent once the network works again: each partition must keep working."""
 PARTITIONS: Final = 2
 _STANDSTILL_SECONDS: Final = 100.0
-"""Above the 40 s after which a client gives a request up, and the 60 s after which brokers abort a transaction."""
+"""Above the 40 s after which a client gives up a request and the 60 s after which brokers abort."""
 _STOPPED: Final = re.compile(r"stopped \(([a-z-]+)\)")
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Brokers behind a proxy, and how they treat transactions."""
+    """Brokers behind a proxy, and their handling of transactions."""
 
     brokers: Brokers
     count: int
@@ -49,9 +49,9 @@ class Row:
     rules: Sequence[Rule]
     verdict: Verdict
     stops: Counter[str]
-    """Why partitions stopped; each was recovered."""
+    """The reasons why partitions stopped; each was recovered."""
     allowed: frozenset[str]
-    """Why they may, on this cluster."""
+    """The reasons why partitions may stop on this cluster."""
 
     HEAD: Final = (
         "| scenario | brokers | transaction.version | verified | events | requests hit | late copies (answers) "
@@ -82,7 +82,7 @@ class Row:
 
 
 async def run(cluster: Cluster, name: str, folder: Path, seed: int, events: int) -> Row:
-    """Send events through the faults of a scenario, then some through a whole network; return what became of them."""
+    """Send events through a scenario's faults, then some through an intact network; return the outcome."""
     scenario, brokers = SCENARIOS[name], cluster.brokers
     more = {"lifetime_epsilon": LIFETIME_EPSILON, "batch_records": 60, **scenario.more}
     slug = re.sub("[^a-z0-9]+", "-", name.lower())
@@ -125,13 +125,13 @@ async def run(cluster: Cluster, name: str, folder: Path, seed: int, events: int)
 
 
 def _stops(fleet: Fleet) -> Counter[str]:
-    """Return why partitions stopped, and how often."""
+    """Return the reasons why partitions stopped, with counts."""
     logs = [worker.log.read_text(errors="replace") for worker in fleet.workers.values()]
     return Counter(reason for log in logs for reason in _STOPPED.findall(log))
 
 
 async def _recover(topics: Topics, total: int) -> str:
-    """Do what the page of a stopped partition says, and go on; return what stands in the way."""
+    """Follow the page on stopped partitions, and continue; return what prevents that."""
     site = topics.site
     await asyncio.to_thread(site.command, "recover", "--config", str(site.config()))
     with Fleet(site) as fleet:

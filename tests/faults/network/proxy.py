@@ -1,7 +1,7 @@
-"""A network between clients and brokers that loses answers, holds requests and delivers copies late, by API key.
+"""A network between clients and brokers: it loses answers, holds requests, delivers copies late, by API key.
 
 The brokers advertise the ports on which the proxy listens. TCP delivers each connection's bytes once and in order; what
-arrives late, after its own repetition, is a request of an older connection that the client gave up.
+arrives late, after being repeated, is a request on an older connection that the client gave up.
 """
 
 import asyncio
@@ -26,20 +26,20 @@ ADD_PARTITIONS: Final = 24
 END_TRANSACTION: Final = 26
 
 _SETTLE_SECONDS: Final = 0.2
-"""A coordinator answers once it knows that a transaction ends; its markers reach the logs a moment later."""
+"""A coordinator answers once it knows that a transaction ends; the markers reach the logs a moment later."""
 
 
 class Deed(Enum):
     """What the proxy does with a request."""
 
     LATE = "late"
-    """Keep it and close the connection, as if it were on its way; deliver it when the rule's trigger comes."""
+    """Keep it and close the connection, as if it were in flight; deliver it when the rule's trigger comes."""
     SILENT = "late, connection open"
-    """The same, but the client learns of nothing: it waits until its own time-out."""
+    """The same, but the client is not informed: it waits until its own time-out."""
     COPY = "copy"
-    """Deliver it, and once more when the rule's trigger comes."""
+    """Deliver it, and deliver it again when the rule's trigger comes."""
     LOSE_ANSWER = "answer lost"
-    """Deliver it, then close the connection in place of its answer."""
+    """Deliver it, then close the connection instead of returning the answer."""
     RESET = "reset"
     """Close the connection and deliver nothing."""
     HOLD = "held"
@@ -48,7 +48,7 @@ class Deed(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the proxy reads of a request."""
+    """What the proxy reads from a request."""
 
     api: int
     frame: bytes
@@ -57,7 +57,7 @@ class Asked:
     topics: tuple[str, ...] = ()
     """Of a `Produce` request."""
     commits: bool | None = None
-    """Of an `EndTxn` request: true to commit, false to abort."""
+    """For an `EndTxn` request: true to commit, false to abort."""
 
     @classmethod
     def read(cls, frame: bytes) -> Self:
@@ -114,7 +114,7 @@ Matches = Callable[[Asked], bool]
 
 @dataclass
 class Rule:
-    """Which requests the proxy treats how: of those that match, the ``first`` and each ``every``-th after it."""
+    """How the proxy treats which requests: of the matching ones, the ``first`` and each ``every``-th after it."""
 
     matches: Matches
     deed: Deed
@@ -123,20 +123,20 @@ class Rule:
     most: int | None = None
     seconds: float = 0.0
     trigger: Matches = lambda _: False
-    """Of a kept request: the request of the same writer before which it is delivered."""
+    """For a kept request: the same writer's request before which it is delivered."""
     skipped: int = 0
-    """How many requests that match the trigger pass before."""
+    """The number of requests matching the trigger that pass first."""
     seen: Counter[str | None] = field(default_factory=Counter)
     done: int = 0
     answers: list[int] = field(default_factory=list)
-    """Error codes of the answers to kept copies of `EndTxn`, in order."""
+    """Error codes in the answers to kept copies of `EndTxn`, in order."""
     delivered: int = 0
-    """How many kept requests were delivered."""
+    """The number of kept requests that were delivered."""
     after: Callable[[], None] = lambda: None
-    """Called once a kept request was delivered, before its trigger is."""
+    """Called after a kept request is delivered, before its trigger is."""
 
     def takes(self, asked: Asked) -> bool:
-        """Tell whether the rule is about this request, and count it."""
+        """Return whether the rule applies to this request, and count the request."""
         if not self.matches(asked):
             return False
         self.seen[asked.writer] += 1
@@ -155,23 +155,23 @@ class _Kept:
     asked: Asked
     port: int
     left: int
-    """How many requests that match the trigger pass before it is delivered."""
+    """The number of requests matching the trigger that pass before it is delivered."""
 
 
 class Proxy:
     """Listens on one port per broker while its block runs."""
 
     def __init__(self, routes: Mapping[int, int], rules: Sequence[Rule] = ()) -> None:
-        """Take the broker's port behind each port that the brokers advertise."""
+        """Take the broker's port for each port that the brokers advertise."""
         self.rules = list(rules)
         self.asked: Counter[int] = Counter()
-        """How many requests came, by API key."""
+        """The number of requests that arrived, by API key."""
         self._routes = routes
         self._servers: list[asyncio.Server] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._kept: list[_Kept] = []
         self._changed = asyncio.Condition()
-        """Told when a request is kept or delivered."""
+        """Notified when a request is kept or delivered."""
 
     async def __aenter__(self) -> Self:
         """Listen."""
@@ -186,7 +186,7 @@ class Proxy:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close everything; what is still kept never arrives."""
+        """Close everything; requests that are still kept never arrive."""
         for server in self._servers:
             server.close()
         tasks = list(self._tasks)
@@ -195,14 +195,14 @@ class Proxy:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def deliver_kept(self) -> int:
-        """Deliver now what is kept; return how many requests that are."""
+        """Deliver the kept requests now; return their number."""
         kept, self._kept = self._kept, []
         for one in kept:
             await self._deliver(one)
         return len(kept)
 
     async def until_kept(self, *, some: bool) -> None:
-        """Wait until some request waits for its trigger, or until none does."""
+        """Wait until a request waits for its trigger, or until none does."""
         async with self._changed:
             await self._changed.wait_for(lambda: bool(self._kept) == some)
 
@@ -248,7 +248,7 @@ class Proxy:
             to_broker.close()
 
     async def _release(self, asked: Asked) -> None:
-        """Deliver what was kept for this request, before it."""
+        """Deliver the requests that were kept for this request, before the request itself."""
         for one in list(self._kept):
             if one.asked.writer == asked.writer and one.asked is not asked and one.rule.trigger(asked):
                 one.left -= 1
@@ -287,7 +287,7 @@ def _send(writer: asyncio.StreamWriter, frame: bytes) -> None:
 
 
 async def _relay_answers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, unanswered: set[bytes]) -> None:
-    """Pass on answers until one of them is to be lost, or the broker closes the connection."""
+    """Pass on answers until one is to be lost, or the broker closes the connection."""
     with suppress(OSError, asyncio.IncompleteReadError):
         while True:
             answer = await _frame(reader)

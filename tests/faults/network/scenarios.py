@@ -46,7 +46,7 @@ async def _nothing(run: Run) -> None:
 
 
 async def _revive(run: Run) -> None:
-    """Start the first worker again whenever it was killed."""
+    """Restart the first worker whenever it was killed."""
     while True:
         await asyncio.sleep(0.1)
         worker = run.fleet.workers["one"]
@@ -55,7 +55,7 @@ async def _revive(run: Run) -> None:
 
 
 async def _freeze(run: Run) -> None:
-    """Freeze the first worker while its commit is on its way, let a second one work, and wake the first."""
+    """Freeze the first worker while its commit is in flight, let a second one work, and wake the first."""
     await run.proxy.until_kept(some=True)
     sleeper = run.fleet.workers["one"]
     sleeper.pause()
@@ -66,7 +66,7 @@ async def _freeze(run: Run) -> None:
 
 
 async def _kill_in_flight(run: Run) -> None:
-    """Kill the worker while its commit is on its way, and start it again."""
+    """Kill the worker while its commit is in flight, and start it again."""
     await run.proxy.until_kept(some=True)
     run.kill()
     run.fleet.start("one")
@@ -93,7 +93,7 @@ def of(api: int) -> Matches:
 
 
 def written_to(meaning: str) -> Matches:
-    """Match requests of a transaction that write to a topic."""
+    """Match requests of a transaction that writes to a topic."""
     return lambda asked: asked.writer is not None and any(topic.endswith(f".{meaning}") for topic in asked.topics)
 
 
@@ -102,7 +102,7 @@ def _mixed(seed: int, count: int) -> Iterator[Sent]:
 
 
 def _paged(_: int, count: int) -> Iterator[Sent]:
-    """Yield events that are decided as columns: batches become large, and so have several pages."""
+    """Yield events that are decided as columns: batches become large, and therefore have several pages."""
     for nth in range(count):
         name, step = f"meter-{nth % 500}", nth // 500
         yield Sent(
@@ -120,13 +120,13 @@ class Scenario:
     more: Mapping[str, object] = field(default_factory=dict)
     events: Callable[[int, int], Iterator[Sent]] = _mixed
     kills: bool = False
-    """Whether the worker is killed whenever a kept request was delivered."""
+    """Whether the worker is killed each time a kept request is delivered."""
     idle_seconds: float = 0.0
-    """How long nothing is sent after the last kept requests were delivered."""
+    """How long nothing is sent after the last kept requests are delivered."""
     stops: frozenset[str] = frozenset()
-    """Why a partition may stop where a part of a batch may hold rows without outputs: `recover` is its way out.
+    """Why a partition may stop if part of a batch may hold rows without outputs: `recover` resolves it.
 
-    That is where several brokers take a batch, or where brokers verify nothing and so take pages after its end.
+    This happens if several brokers take a batch, or if brokers verify nothing and thus accept pages after its end.
     """
 
 
@@ -178,7 +178,7 @@ COMMITS: Final = {
     "reset before delivery": Scenario(_commits(Deed.RESET, _never)),
     "held for 3 s": Scenario(lambda: [Rule(commit, Deed.HOLD, every=20, seconds=3.0)]),
 }
-"""What goes wrong with the requests that end transactions."""
+"""What goes wrong with requests that end transactions."""
 
 _APIS: Final = {
     "AddPartitionsToTxn": ADD_PARTITIONS,
@@ -192,9 +192,9 @@ _APIS: Final = {
 
 
 _RARE: Final = {INIT_PRODUCER_ID: (1, 3), FIND_COORDINATOR: (1, 3), METADATA: (2, 7), OFFSET_COMMIT: (1, 3)}
-"""The first request that is hit, and how many come from one to the next.
+"""The first request that is hit, and the number of requests from one hit to the next.
 
-A worker looks at its topics by four `Metadata` requests, and begins with the first again if one has no answer.
+A worker checks its topics with four `Metadata` requests, and starts over if one has no answer.
 """
 
 
@@ -215,7 +215,7 @@ OTHERS: Final = {
     for name, api in _APIS.items()
     for deed in (Deed.HOLD, Deed.RESET, Deed.LOSE_ANSWER, Deed.LATE, Deed.COPY)
 }
-"""Every other request that a worker repeats by itself, in each way."""
+"""Every other request that a worker repeats by itself, with each fault."""
 
 IDLE: Final = {
     # The copy begins a transaction that nobody ends: the coordinator aborts it after its time and raises the epoch.
@@ -226,6 +226,6 @@ IDLE: Final = {
         lambda: [Rule(written_to("ledger"), Deed.LATE, trigger=_never)], more=_SOON, idle_seconds=25.0
     ),
 }
-"""Requests whose copy comes when nothing else does."""
+"""Requests whose copy arrives while nothing else does."""
 
 SCENARIOS: Final = {f"EndTxn {name}": scenario for name, scenario in COMMITS.items()} | OTHERS | IDLE

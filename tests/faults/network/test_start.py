@@ -1,4 +1,4 @@
-"""A worker starts although a broker hangs up on one of its first requests."""
+"""A worker starts even if a broker closes the connection on one of its first requests."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,9 +15,9 @@ from tests.faults.network.scenarios import of
 from tests.faults.workload import DEFAULTS
 
 LEAST = {METADATA: 6, FIND_COORDINATOR: 1}
-"""How many requests of each kind a worker sends at least until it owns partitions."""
+"""The least number of requests of each kind that a worker sends before it owns partitions."""
 OWNED_SECONDS = 30.0
-"""A tenth of the age at which aiokafka asks for metadata by itself."""
+"""A tenth of the age at which aiokafka refreshes metadata by itself."""
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ async def brokers(tmp_path: Path) -> AsyncIterator[Brokers]:
 
 
 async def test_a_start_outlives_a_reset_connection(brokers: Brokers, tmp_path: Path) -> None:
-    """A worker ended with exit code 2 or 1, or owned nothing for minutes, if one of these requests had no answer."""
+    """A worker starts without one of these answers; it used to exit with 2 or 1, or owned nothing for minutes."""
     site = Site(brokers.bootstrap_servers, tmp_path, "start", 2, DEFAULTS).prepare()
     failed: dict[tuple[int, int], str] = {}
     for api, least in LEAST.items():

@@ -1,4 +1,4 @@
-"""One installation on a broker that denies by default: each of its users does what its role is for."""
+"""An installation on a broker that denies by default: each user does what its role is for."""
 
 import json
 import os
@@ -20,12 +20,12 @@ from tests.kafka.workerprocess import WorkerProcess
 
 DAY_MS = 86_400_000
 BEFORE_LANDMARKS = ("--accept", "landmarks")
-"""Events are sent that lie before all landmarks of the policy, which `send` asks about."""
+"""Option for sending events before all landmarks of the policy, about which `send` asks."""
 
 
 @dataclass
 class Guarded:
-    """One installation on the secured broker, used by a user for each role."""
+    """One installation on the secured broker, with a user for each role."""
 
     secured: SecuredBroker
     folder: Path
@@ -33,7 +33,7 @@ class Guarded:
     sent: int = 0
 
     def config(self, role: str, *, certified: bool = False, **more: Any) -> Path:
-        """Write the settings of a role's user, the reader's by certificate, and return their file."""
+        """Write the settings of a role's user, with a certificate for the reader, and return their file."""
         certified = certified or role == "reader"
         transport = self.secured.certified(role) if certified else self.secured.settings(role, self.folder)
         settings = {
@@ -60,7 +60,7 @@ class Guarded:
         return needs(role, Settings.load(self.config(role)))
 
     def run(self, role: str, *words: str, **more: Any) -> int:
-        """Run a command as a role's user; return its exit code."""
+        """Run a command as the user of a role; return its exit code."""
         return main([*words, "--config", str(self.config(role, **more))])
 
     def send(self, count: int) -> None:

@@ -1,4 +1,4 @@
-"""A broker that trusts nobody: TLS, SCRAM users, client certificates, and ACLs that deny what they do not allow."""
+"""A broker that trusts nobody: TLS, SCRAM users, client certificates, and ACLs that deny by default."""
 
 import asyncio
 import datetime as dt
@@ -35,7 +35,7 @@ _NOTED = re.compile(
     r"Principal = User:(?P<user>\S+) is Allowed operation = (?P<operation>\w+) .* based on rule MatchingAcl"
     r"\(acl=StandardAcl\(resourceType=(?P<resource>\w+), resourceName=(?P<name>[^,]+), patternType=(?P<pattern>\w+),"
 )
-"""A line in which the authorizer says what it allowed, and by which of the rules that were given."""
+"""A line in which the authorizer states what it allowed, and under which of the given rules."""
 _NOTES = """
 appender.notes.type = File
 appender.notes.name = notes
@@ -47,14 +47,14 @@ logger.authorizer.level = trace
 logger.authorizer.additivity = false
 logger.authorizer.appenderRef.notes.ref = notes
 """
-"""Added to what a local broker logs."""
+"""Additional logging for a local broker."""
 _NAMES = {re.sub("(?<=[a-z])(?=[A-Z])|-", "_", name).upper(): name for name in (*_RESOURCES, *_PATTERNS, *_OPERATIONS)}
 # https://kafka.apache.org/protocol.html, org.apache.kafka.common.acl.AclOperation and its neighbours
 
 
 @dataclass(frozen=True)
 class Authority:
-    """Signs certificates; brokers and clients that trust it trust those."""
+    """A certificate authority; brokers and clients that trust it trust the certificates that it signs."""
 
     folder: Path
     name: str
@@ -63,7 +63,7 @@ class Authority:
 
     @classmethod
     def make(cls, folder: Path, name: str) -> "Authority":
-        """Make one and write its certificate."""
+        """Create an authority and write its certificate."""
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = _builder(name, name, key, dt.timedelta(days=1))
         certificate = certificate.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -79,7 +79,7 @@ class Authority:
     def sign(
         self, name: str, hosts: Iterable[str] = (), lifetime: dt.timedelta = dt.timedelta(hours=12)
     ) -> tuple[Path, Path]:
-        """Write a certificate and its key; ``hosts`` are the addresses and names that it is good for."""
+        """Write a certificate and its key; ``hosts`` are the addresses and names for which it is valid."""
         key = ec.generate_private_key(ec.SECP256R1())
         names = [_general_name(host) for host in hosts]
         builder = _builder(name, self.name, key, lifetime)
@@ -117,9 +117,9 @@ def _general_name(host: str) -> x509.GeneralName:
 
 @dataclass(frozen=True)
 class SecuredBroker:
-    """A running broker with a listener for SCRAM over TLS, one for client certificates, and one for its administrator.
+    """A running broker with listeners for SCRAM over TLS, for client certificates, and for its administrator.
 
-    The administrator's listener is plain and its user may do all: it stands for the machine's own hands.
+    The administrator's listener is plain and its user may do anything: it represents the machine's own operator.
     """
 
     broker: LocalBroker
@@ -129,7 +129,7 @@ class SecuredBroker:
     granted: dict[str, set[Access]] = field(default_factory=dict)
 
     def used(self, user: str) -> set[Access]:
-        """Return what a user was given and used, as the authorizer notes it, without what one right implies."""
+        """Return the granted rights that a user exercised, as the authorizer logs them, without implied rights."""
         return {
             Access(
                 _NAMES[noted["resource"]],  # type: ignore[arg-type]
@@ -156,7 +156,7 @@ class SecuredBroker:
         }
 
     def certified(self, user: str) -> dict[str, Any]:
-        """Return the transport settings of who shows a certificate."""
+        """Return the transport settings of a user who presents a certificate."""
         certificate, key = self.authority.sign(user)
         return {
             "bootstrap_servers": self.tls,
@@ -167,7 +167,7 @@ class SecuredBroker:
         }
 
     def allow(self, user: str, accesses: Iterable[Access]) -> None:
-        """Give a user exactly these; of what it has already, nothing is taken away for a moment."""
+        """Grant a user exactly these rights, without briefly revoking any that the user already has."""
         wanted, had = set(accesses), self.granted.get(user, set())
         asyncio.run(self._change(f"User:{user}", wanted - had, had - wanted, wanted))
         self.granted[user] = wanted
@@ -196,7 +196,7 @@ class SecuredBroker:
 
 
 async def _in_force(admin: AIOKafkaAdminClient, principal: str) -> set[tuple[int, str, int, int]]:
-    """Return what the broker itself allows a principal: kind and name of resources, pattern and operation."""
+    """Return what the broker itself allows a principal: resource kind and name, pattern and operation."""
     asked = DescribeAclsRequest(_ANY, None, _ANY, principal, None, _ANY, _ANY)
     answer = await admin._send_request(asked)  # noqa: SLF001 (no public call sends a request of one's own)
     assert answer.error_code == 0, answer
@@ -209,7 +209,7 @@ async def _in_force(admin: AIOKafkaAdminClient, principal: str) -> set[tuple[int
 
 @contextmanager
 def secured_broker(folder: Path, users: Iterable[str]) -> Iterator[SecuredBroker]:
-    """Run one until the block ends; these users have the password of all."""
+    """Run a secured broker until the block ends; these users share one password."""
     folder.mkdir(parents=True, exist_ok=True)
     authority = Authority.make(folder, "authority")
     certificate, key = authority.sign("broker", (HOST,))
@@ -245,7 +245,7 @@ def secured_broker(folder: Path, users: Iterable[str]) -> Iterator[SecuredBroker
 
 
 def _format(folder: Path, overrides: Mapping[str, str], users: Iterable[str]) -> None:
-    """Make the data folder with its first users: who is to make them in a running broker needs one already."""
+    """Create the data folder with its first users: creating users on a running broker already requires one."""
     folder.mkdir()
     settings = folder / "format.properties"
     lines = {"process.roles": "broker,controller", "node.id": "1", "controller.listener.names": "CONTROLLER"}

@@ -1,4 +1,4 @@
-"""Fetches are unpacked batch by batch, and give what aiokafka's own unpacking of them gives."""
+"""Fetches are unpacked batch by batch, with the same result as aiokafka's own unpacking."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -19,14 +19,14 @@ from stream_app.kafka.client.batches import Fetch, RecordBatch, UnreadableBatchE
 _ORACLE: Any = Fetch.__mro__[1]  # aiokafka's own class
 _PLACE = TopicPartition("state", 3)
 _BASE_OFFSET, _CRC, _ATTRIBUTES, _LAST_DELTA, _BEHIND_CRC = slice(0, 8), slice(17, 21), 22, slice(23, 27), 21
-"""Where they stand in a batch: https://kafka.apache.org/documentation/#recordbatch."""
+"""Their positions in a batch: https://kafka.apache.org/documentation/#recordbatch."""
 _CONTROL = 0x20
 _ABORT, _COMMIT = b"\0\0\0\0", b"\0\0\0\1"
 _UNCOMMITTED, _COMMITTED = 0, 1
 
 
 class Laid(NamedTuple):
-    """One batch of a log: its records' keys and values, or the key of a marker; some offsets may be compacted away."""
+    """One batch of a log: keys and values of its records, or a marker's key; compaction may have removed some."""
 
     producer: int
     transactional: bool
@@ -51,7 +51,7 @@ laid = st.builds(
 
 
 def bytes_of(one: Laid, base: int) -> tuple[bytes, int]:
-    """Return a batch as it lies in a log from offset ``base`` on, and the offset behind it."""
+    """Return a batch as stored in a log from offset ``base`` on, and the offset after it."""
     content = one.pairs if one.marker is None else [(one.marker, b"")]
     left = [at for at in range(len(content)) if one.marker is not None or at not in one.removed]
     codec = one.codec if one.marker is None and left else 0  # brokers keep an empty batch as a header alone
@@ -69,17 +69,17 @@ def bytes_of(one: Laid, base: int) -> tuple[bytes, int]:
 
 
 def single(producer: int, value: bytes, base: int) -> tuple[bytes, int]:
-    """Return a batch of one record, and the offset behind it."""
+    """Return a batch of one record, and the offset after it."""
     return bytes_of(Laid(producer, transactional=True, codec=0, pairs=[(b"a", value)]), base)
 
 
 def fetched(kind: Any, log: bytes, start: int, aborted: list[tuple[int, int]], isolation: int, key: Any = None) -> Any:
-    """Return one fetch as the client hands it to its unpacking."""
+    """Return one fetch in the form that the client passes to its unpacking."""
     return kind(_PLACE, MemoryRecords(log), list(aborted), start, key, None, True, isolation)  # noqa: FBT003
 
 
 class Single(NamedTuple):
-    """A record with what aiokafka's has of it."""
+    """A record with the fields that aiokafka's record has."""
 
     offset: int
     timestamp: int
@@ -101,7 +101,7 @@ def told(record: Any) -> tuple[object, ...]:
 
 @given(st.lists(laid, max_size=8), st.integers(0, 12), st.data())
 def test_batches_hold_what_aiokafka_unpacks(batches: list[Laid], start: int, data: st.DataObject) -> None:
-    """Markers, aborted transactions, compaction, codecs, and a fetch that begins within a batch: all in any order."""
+    """This holds for markers, aborted transactions, compaction, codecs and partial first batches, in any order."""
     log, base = b"", 0
     for one in batches:
         made, base = bytes_of(one, base)
@@ -122,7 +122,7 @@ def test_batches_hold_what_aiokafka_unpacks(batches: list[Laid], start: int, dat
 
 
 def test_a_batch_tells_its_producer() -> None:
-    """Records of two producers in one fetch; a batch of the format before producers had ids has none."""
+    """It distinguishes two producers' records in one fetch; a batch of the format before producer ids has none."""
     first, base = single(5, b"1", 0)
     second, _ = single(6, b"2", base)
     found = list(fetched(Fetch, first + second, 0, [], _COMMITTED, by_batch))
@@ -139,7 +139,7 @@ def test_a_batch_tells_its_producer() -> None:
 @pytest.mark.parametrize("isolation", [_UNCOMMITTED, _COMMITTED])
 @pytest.mark.parametrize("key", [None, by_batch])
 def test_a_marker_that_compaction_emptied_is_passed_over(isolation: int, key: Any) -> None:
-    """Of a producer's last marker the log cleaner keeps the batch without its record; aiokafka takes it for damaged."""
+    """The log cleaner keeps a last marker's batch without its record, which aiokafka takes for damaged."""
     before, base = single(5, b"1", 0)
     builder = DefaultRecordBatchBuilder(2, 0, True, 5, 0, 0, 1 << 20)  # noqa: FBT003
     marker = bytearray(builder.build())
@@ -158,9 +158,9 @@ def test_a_marker_that_compaction_emptied_is_passed_over(isolation: int, key: An
 
 
 def test_each_batch_is_checked_against_its_checksum() -> None:
-    """One bit of a value: what lies before the batch is handed out, then its place is named.
+    """If one bit of a value is wrong, everything before the batch is returned, then its place is named.
 
-    A stopped partition keeps the error, which holds none of its bytes: the frames of what raised hold the whole fetch.
+    A stopped partition keeps the error, so the error holds no bytes: the frames that raised it hold the whole fetch.
     """
     whole, base = single(5, b"1", 0)
     broken = bytearray(single(5, b"2222", base)[0])

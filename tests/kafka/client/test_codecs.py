@@ -1,4 +1,4 @@
-"""Every codec that Kafka knows can be read; what still cannot be decoded is named, and stops its partition alone."""
+"""Every codec of Kafka can be read; data that still cannot be decoded is named and stops only its partition."""
 
 from itertools import chain
 from typing import Any
@@ -15,11 +15,11 @@ from tests.kafka.evidence.cutlog import file_of, pieces
 from tests.kafka.installation import Installation, readings
 
 _BASE_OFFSET, _CRC, _BEHIND_CRC, _RECORDS = slice(0, 8), slice(17, 21), 21, 61
-"""Where they stand in a batch: https://kafka.apache.org/documentation/#recordbatch."""
+"""Their positions in a batch: https://kafka.apache.org/documentation/#recordbatch."""
 
 
 def batch_of(number: int, base: int, *values: bytes) -> bytes:
-    """Return a batch as a producer sends it, and a broker keeps it."""
+    """Return a batch as a producer sends it and a broker stores it."""
     builder = DefaultRecordBatchBuilder(
         magic=2,
         compression_type=number,
@@ -37,7 +37,7 @@ def batch_of(number: int, base: int, *values: bytes) -> bytes:
 
 
 def damaged(batch: bytes) -> bytes:
-    """Return a batch whose records are no output of its codec, though its checksum fits them."""
+    """Return a batch whose records are not valid output of its codec, though its checksum is right."""
     changed = bytearray(batch)
     changed[_RECORDS : _RECORDS + 12] = b"\xff" * 12
     changed[_CRC] = calc_crc32c(bytes(changed[_BEHIND_CRC:])).to_bytes(4, "big")
@@ -52,7 +52,7 @@ def read(batches: bytes, start: int = 0) -> Any:
 
 @pytest.mark.parametrize("number", range(len(CODECS)))
 def test_what_lies_before_a_damaged_batch_is_read(number: int) -> None:
-    """Then the batch alone raises, with its place and codec, and none of its bytes."""
+    """Then only the damaged batch raises an error, with its place and codec, and without its bytes."""
     whole, broken = batch_of(number, 0, b"one", b"two" * 50), damaged(batch_of(number, 2, b"three" * 50))
     records = read(whole + broken)
     assert [record.offset for record in records] == [0, 1]
@@ -66,7 +66,7 @@ def test_what_lies_before_a_damaged_batch_is_read(number: int) -> None:
 
 @pytest.mark.parametrize("number", range(2, len(CODECS)))
 def test_a_missing_library_is_named(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without cramjam, as of an installation that left it out."""
+    """The error names cramjam if it is missing, as in an installation that omitted it."""
     batch = batch_of(number, 7, b"value" * 50)
     assert [record.offset for record in read(batch, 7)] == [7]
     monkeypatch.setattr("aiokafka.codec.cramjam", None)
@@ -75,7 +75,7 @@ def test_a_missing_library_is_named(number: int, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_worker_decides_what_any_codec_holds(installation: Installation) -> None:
-    """From producers that compress, and with output topics that compress again; another worker reads back all."""
+    """Producers may compress, and output topics compress again; another worker reads everything back."""
     names, sent = installation.names, 0
     with installation.worker() as worker:
         for number, codec in enumerate(CODECS):
@@ -95,7 +95,7 @@ def test_a_worker_decides_what_any_codec_holds(installation: Installation) -> No
 
 
 def test_a_damaged_batch_stops_its_partition_alone(installation: Installation) -> None:
-    """What came before it is decided, the other partition goes on, and the log names place and codec."""
+    """Everything before it is decided, the other partition continues, and the log names place and codec."""
     installation.send(readings(100), "zstd")
     before = _in_first(installation)
     installation.send(readings(100, start=100), "zstd")
@@ -119,11 +119,11 @@ def test_a_damaged_batch_stops_its_partition_alone(installation: Installation) -
 
 
 def _in_first(installation: Installation) -> int:
-    """Return how many events partition 0 holds."""
+    """Return the number of events in partition 0."""
     return sum(record.partition == 0 for record in installation.read(installation.names.events))
 
 
 def _codecs(installation: Installation, topic: str) -> set[int]:
-    """Return the numbers of the codecs of a topic's batches, as they lie on the broker's disk."""
+    """Return the codec numbers of a topic's batches, as stored on the broker's disk."""
     found = (pieces(installation.broker, topic, number) for number in range(installation.partitions))
     return {piece.codec for piece in chain.from_iterable(found)}

@@ -1,4 +1,4 @@
-"""The transactional producer of a partition, on a real broker: what it asks for a transaction."""
+"""The transactional producer of a partition, on a real broker: its requests for a transaction."""
 
 import asyncio
 from collections import Counter
@@ -36,7 +36,7 @@ async def send_record(writer: PartitionProducer, topic: str) -> None:
 def test_one_request_takes_all_topics_into_a_transaction(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever is sent first, the coordinator is asked once for the topics, and once for the end."""
+    """Whatever is sent first, the coordinator gets one request for the topics and one for the end."""
     names, asked = installation.names, Counter[str]()
     send = AIOKafkaClient.send
 
@@ -64,7 +64,7 @@ def test_one_request_takes_all_topics_into_a_transaction(
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_topic_that_is_gone_is_not_waited_for_without_end(installation: Installation, count: int) -> None:
-    """Its partition cannot be added to the transaction: the answers of all pages are waited for while that lasts."""
+    """Its partition cannot be added to the transaction; meanwhile the answers for all pages are awaited."""
     bounds = {"transaction_timeout_ms": 10_000, "output_batch_bytes": 300_000}
     names, settings = installation.names, installation.settings().model_copy(update=bounds)
 
@@ -77,7 +77,7 @@ def test_a_topic_that_is_gone_is_not_waited_for_without_end(installation: Instal
         await writer.send(topic, pages)
 
     async def transaction(writer: PartitionProducer, topic: str) -> None:
-        """Send them in a transaction of their own."""
+        """Send pages in a transaction of their own."""
         await writer.begin(names.ledger, names.releases)
         await send(writer, topic)
         await writer.commit()
@@ -99,7 +99,7 @@ def test_a_topic_that_is_gone_is_not_waited_for_without_end(installation: Instal
             await writer.stop()
 
     async def bounded() -> None:
-        """Do so, and wait long enough for whatever ends by itself."""
+        """Do so, and wait long enough for anything that ends by itself."""
         async with asyncio.timeout(60):
             await write()
 
@@ -111,12 +111,12 @@ def test_a_topic_that_is_gone_is_not_waited_for_without_end(installation: Instal
 def test_an_end_without_an_answer_is_not_repeated(
     installation: Installation, monkeypatch: pytest.MonkeyPatch, act: str, error: type[KafkaError]
 ) -> None:
-    """A copy that arrives late would end a later transaction of the epoch; under the next owner's it is refused."""
+    """A late copy would end a later transaction of the same epoch; under the next owner's epoch it is refused."""
     asked: list[Any] = []
     send = AIOKafkaClient.send
 
     async def unanswered(client: Any, node: int, request: Any, **named: Any) -> Any:
-        """Send a request, and lose the answer to what ends a transaction."""
+        """Send a request, and lose the answer if it ends a transaction."""
         answer = await send(client, node, request, **named)
         if type(request).__name__ == "EndTxnRequest":
             asked.append((client, node, request, named))
@@ -129,7 +129,7 @@ def test_an_end_without_an_answer_is_not_repeated(
         await send_record(writer, installation.names.ledger)
 
     async def end() -> None:
-        """End a transaction without an answer, then let the next owner begin one, and the late copy come."""
+        """End a transaction without an answer; then the next owner begins one and the late copy arrives."""
         writer = await PartitionProducer.open(installation.settings(), 0)
         with monkeypatch.context() as lossy:
             lossy.setattr(AIOKafkaClient, "send", unanswered)
@@ -163,11 +163,11 @@ def test_an_end_without_an_answer_is_not_repeated(
 def test_an_end_that_was_refused_or_not_sent_is_asked_again(
     installation: Installation, monkeypatch: pytest.MonkeyPatch, error: type[KafkaError]
 ) -> None:
-    """No copy of it is on its way; a worker that gave up would take the partition over for nothing."""
+    """No copy of it is in flight; a worker that gave up would cause a needless takeover of the partition."""
     send, asked = AIOKafkaClient.send, 0
 
     async def refused(client: Any, node: int, request: Any, **named: Any) -> Any:
-        """Refuse the first two that end a transaction."""
+        """Refuse the first two requests that end a transaction."""
         nonlocal asked
         if type(request).__name__ != "EndTxnRequest":
             return await send(client, node, request, **named)
@@ -195,12 +195,12 @@ def test_an_end_that_was_refused_or_not_sent_is_asked_again(
 
 
 def test_brokers_that_are_slow_stop_no_partition() -> None:
-    """A page that waited for the one before it longer than aiokafka does is sent anew by a new owner."""
+    """A page that waited for the previous one longer than aiokafka allows is sent again by a new owner."""
     assert can_reopen(KafkaTimeoutError("Batch is closed"))
 
 
 def test_records_appended_together_are_the_same_batches() -> None:
-    """Across the ends of pages too, and with single ones between: the bytes of the batches are equal."""
+    """The bytes of the batches are equal, even across page ends and with single records in between."""
     values = [bytes([nth % 251]) * (nth % 97) for nth in range(500)]
     keys = [b"home-%d" % (nth % 7) for nth in range(500)]
     times = list(range(1_000, 1_500))

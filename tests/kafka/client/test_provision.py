@@ -1,4 +1,4 @@
-"""What `topics --acls` prints gives each role what it needs; test_security.py shows that it needs it."""
+"""`topics --acls` prints what gives each role what it needs; test_security.py shows that it is needed."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from stream_app.setup.settings import Settings
 @pytest.mark.parametrize("signing", [{}, {"signing_key_file": "signing.key"}])
 @pytest.mark.parametrize("role", ROLES)
 def test_the_commands_that_grant_say_the_same(role: str, signing: dict[str, Any]) -> None:
-    """Read back, they are the needs of the role."""
+    """The printed commands, read back, are the needs of the role."""
     settings = Settings.model_validate({"application": "guarded", "prefix": "guarded", **signing})
     found = set()
     for line in commands(role, f"User:{role}", settings):

@@ -1,4 +1,4 @@
-"""``read``: committed records alone, from where one asks, a line each and at once."""
+"""``read``: only committed records, from a chosen position, printed immediately and one per line."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from tests.patience import PATIENCE_SECONDS
 
 @pytest.fixture(scope="module")
 def installation(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Installation:
-    """Releases of three series at three steps each; those of a fourth were aborted."""
+    """An installation with releases of three series at three steps each; those of a fourth were aborted."""
     found = Installation(broker, tmp_path_factory.mktemp("read"), f"read-{worker_id}")
     for step in range(3):
         for series in ("home-1", "home-2", "car[1]"):
@@ -33,13 +33,13 @@ def line(series: str, step: int) -> bytes:
 
 
 def release(installation: Installation, series: str, step: int) -> None:
-    """Write a release as a worker does, stamped with its step."""
+    """Write a release as a worker does, with its step as timestamp."""
     value, at = line(series, step), START_MS + step * HOUR_MS
     asyncio.run(send_raw(installation, installation.names.releases, value, series.encode(), at, None))
 
 
 def read(installation: Installation, capfd: pytest.CaptureFixture[str], *words: str) -> list[tuple[str, int]]:
-    """Return series and step of what is printed."""
+    """Return the series and step of each printed release."""
     capfd.readouterr()
     assert main(["read", "releases", "--config", installation.config(), *words]) == 0
     found = [json.loads(each) for each in capfd.readouterr().out.splitlines()]
@@ -47,7 +47,7 @@ def read(installation: Installation, capfd: pytest.CaptureFixture[str], *words: 
 
 
 def test_which_records(installation: Installation, capfd: pytest.CaptureFixture[str]) -> None:
-    """All that were committed; by series or glob, a name with brackets too; from a time on; from the end."""
+    """All committed ones are read; or by series or glob, even a name with brackets; from a time; from the end."""
     everything = [(series, step) for series in ("car[1]", "home-1", "home-2") for step in range(3)]
     assert read(installation, capfd) == everything
     homes = [each for each in everything if each[0].startswith("home")]
@@ -63,7 +63,7 @@ def test_which_records(installation: Installation, capfd: pytest.CaptureFixture[
 def test_a_reject_of_no_series_is_none_that_was_asked_for(
     installation: Installation, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Of a record that could not be read no series is known: neither a glob nor the word None finds its reject."""
+    """The series of an unreadable record is unknown, so neither a glob nor the word None finds its reject."""
     rejects = [{"series": series, "reason": "malformed"} for series in (None, "home-1", "None")]
     for reject in rejects:
         value = json.dumps(reject).encode()
@@ -82,7 +82,7 @@ def test_a_reject_of_no_series_is_none_that_was_asked_for(
 
 @pytest.mark.parametrize("moment", ["yesterday", "-5", "2012-06-01T07:00:00"])
 def test_no_moment(moment: str, installation: Installation, capfd: pytest.CaptureFixture[str]) -> None:
-    """The error says how one is written."""
+    """The error explains how a time is written."""
     assert main(["read", "releases", f"--since={moment}", "--config", installation.config()]) == 2
     assert "offset" in capfd.readouterr().err
 
@@ -99,7 +99,7 @@ def following(installation: Installation, *words: str) -> "subprocess.Popen[byte
 
 
 def test_each_line_comes_at_once_and_ctrl_c_ends_it(broker: LocalBroker, tmp_path: Path) -> None:
-    """In a pipe too; what is committed later follows, and an interrupt leaves no traceback."""
+    """This holds in a pipe too; lines committed later follow, and an interrupt leaves no traceback."""
     installation = Installation(broker, tmp_path, "read-follow")
     release(installation, "home-1", 0)
     process = following(installation)
@@ -116,7 +116,7 @@ def test_each_line_comes_at_once_and_ctrl_c_ends_it(broker: LocalBroker, tmp_pat
 
 
 def test_who_follows_in_vain_learns_where_to_look(broker: LocalBroker, tmp_path: Path) -> None:
-    """Once, after some seconds in which nothing came that was asked for."""
+    """The hint comes once, after some seconds without any requested record."""
     installation = Installation(broker, tmp_path, "read-vain")
     release(installation, "home-1", 0)
     process = following(installation, "--series", "home-2")
@@ -129,7 +129,7 @@ def test_who_follows_in_vain_learns_where_to_look(broker: LocalBroker, tmp_path:
 
 
 def test_a_reader_that_has_enough_is_no_error(broker: LocalBroker, tmp_path: Path) -> None:
-    """As `head` is: the next line finds no reader, and nothing is said of brokers."""
+    """If the reader of a pipe stops, as `head` does, the next line ends the command without blaming brokers."""
     installation = Installation(broker, tmp_path, "read-enough")
     release(installation, "home-1", 0)
     process = following(installation)

@@ -42,7 +42,7 @@ VALUES: dict[str, object] = {"home-7": 2.5, "cell-1": {"walk": 3, "ride": 0}, "b
 
 @pytest.fixture(scope="module")
 def decided(tmp_path_factory: pytest.TempPathFactory) -> ls.Released:
-    """Return releases of three kinds, and of counters that were seen."""
+    """Return releases of three kinds, and of counters that were observed."""
     rows: list[dict[str, Any]] = [
         {"series": series, "timestamp": START_MS + hour * HOUR_MS, "value": value}
         for hour in range(3)
@@ -80,7 +80,7 @@ def table(installation: Installation, capfdbinary: pytest.CaptureFixture[bytes],
 
 
 def test_csv(installation: Installation, decided: ls.Released, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    """One line a release with all columns of all kinds: flags, intervals, empty cells where nothing applies."""
+    """Each release is a line with the columns of all kinds: flags, intervals, and empty cells if not applicable."""
     found = list(csv.DictReader(io.StringIO(table(installation, capfdbinary, "csv").decode())))
     homes = [row for row in found if row["series"] == "home-7"]
     assert [row["landmark"] for row in homes] == ["false", "true", "false"]
@@ -97,7 +97,7 @@ def test_csv(installation: Installation, decided: ls.Released, capfdbinary: pyte
 
 
 def test_parquet(installation: Installation, decided: ls.Released, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    """Columns have types of their own, times their zone."""
+    """Columns have types of their own, and times have a zone."""
     found = pq.read_table(io.BytesIO(table(installation, capfdbinary, "parquet")))
     assert str(found.schema.field("timestamp").type) == "timestamp[us, tz=UTC]"
     assert str(found.schema.field("landmark").type) == "bool"
@@ -105,13 +105,13 @@ def test_parquet(installation: Installation, decided: ls.Released, capfdbinary: 
 
 
 def by_place(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows in order, without what they lack."""
+    """Return the rows in order, without missing values."""
     full = [{name: cell for name, cell in row.items() if cell is not None} for row in rows]
     return sorted(full, key=lambda row: (row["series"], row["timestamp"]))
 
 
 def test_the_library_reads_the_topics(installation: Installation, decided: ls.Released) -> None:
-    """It finds what the folder has, also within an event loop, as a notebook has one."""
+    """It finds what is in the folder, even within an event loop such as a notebook's."""
 
     async def within() -> ls.Releases:
         """Read while a loop runs."""
@@ -125,7 +125,7 @@ def test_the_library_reads_the_topics(installation: Installation, decided: ls.Re
 def test_no_table(
     installation: Installation, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Other topics and a topic without end make none, and a missing package is said in a sentence."""
+    """Other topics and a topic without end give no table, and a missing package is reported in a sentence."""
     wrong = (
         (["ledger", "--format", "csv"], "only releases"),
         (["releases", "--format", "csv", "--follow"], "--follow"),
@@ -142,6 +142,6 @@ def test_no_table(
 
 
 def test_an_empty_file_is_a_table(tmp_path: Path) -> None:
-    """Nothing released is no fault of a reader."""
+    """A reader without any releases has made no error."""
     (tmp_path / "releases.jsonl").write_text("")
     assert len(ls.read_releases(tmp_path / "releases.jsonl")) == 0

@@ -1,4 +1,4 @@
-"""TLS, SCRAM, client certificates and ACLs on a real broker that denies by default: each role with what it needs."""
+"""TLS, SCRAM, client certificates and ACLs on a real broker that denies by default, each role with its needs."""
 
 import json
 import re
@@ -25,9 +25,9 @@ ONLY_WITH_LOST_INPUT = {
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
-    """Run the broker; the operator makes the topics, every role is given what it needs, and a worker has decided.
+    """Run a broker whose operator made the topics, whose roles have their rights, and whose worker has decided.
 
-    Whoever recovers or audits finds something then, whichever test comes first.
+    Commands that recover or audit then find something, whichever test runs first.
     """
     folder = tmp_path_factory.mktemp("guarded")
     with secured_broker(folder / "broker", ROLES) as secured:
@@ -50,7 +50,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
 
 
 def decided(guarded: Guarded, worker: WorkerProcess, capfdbinary: pytest.CaptureFixture[bytes]) -> list[Any]:
-    """Wait until a worker has decided all that was sent; return the releases, read by the reader."""
+    """Wait until a worker has decided everything sent; return the releases, read by the reader."""
 
     def read() -> list[Any]:
         capfdbinary.readouterr()
@@ -65,7 +65,7 @@ def decided(guarded: Guarded, worker: WorkerProcess, capfdbinary: pytest.Capture
 
 
 def test_every_role_with_what_it_needs(guarded: Guarded, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    """Topics, events, releases, audit, explanation, recovery and erasure: each by a user of its own."""
+    """Topics, events, releases, audit, explanation, recovery and erasure each work for a user of their own."""
     guarded.send(40)
     with guarded.worker() as worker:
         releases = decided(guarded, worker, capfdbinary)
@@ -90,7 +90,7 @@ def test_every_role_with_what_it_needs(guarded: Guarded, capfdbinary: pytest.Cap
 
 
 def commands_of(guarded: Guarded, role: str) -> Iterable[tuple[str, ...]]:
-    """Return what a role is for."""
+    """Return the commands for which a role exists."""
     events = guarded.folder / "one.jsonl"
     events.write_text("".join(json.dumps(event) + "\n" for event in readings(1)))  # late by now: rejected
     file = str(guarded.folder / "noise.key")
@@ -105,7 +105,7 @@ def commands_of(guarded: Guarded, role: str) -> Iterable[tuple[str, ...]]:
 
 
 def test_backups_need_no_role_of_their_own(guarded: Guarded, capfd: pytest.CaptureFixture[str]) -> None:
-    """Who may recover may read events and rejects whole; who may send may send them again, where nothing was sent."""
+    """Users who may recover may read events and rejects; users who may send may resend them if nothing was sent."""
     files = []
     for topic in ("events", "rejects"):
         capfd.readouterr()
@@ -118,7 +118,7 @@ def test_backups_need_no_role_of_their_own(guarded: Guarded, capfd: pytest.Captu
 
 
 def test_a_worker_may_check_the_topics(guarded: Guarded) -> None:
-    """As its pod does before it starts (deploy/kubernetes/worker.yaml), without the operator's rights."""
+    """Its pod does so before it starts (deploy/kubernetes/worker.yaml), without the operator's rights."""
     assert guarded.run("worker", "topics", "--check") == 0
 
 
@@ -126,7 +126,7 @@ def test_a_worker_may_check_the_topics(guarded: Guarded) -> None:
     "role", [role for role in ROLES if role not in ("operator", "worker", "registrar", "verifier")]
 )
 def test_no_role_is_given_more_than_it_needs(guarded: Guarded, role: str) -> None:
-    """Whatever is taken away from a role, a command of it fails."""
+    """If any right is removed from a role, one of the role's commands fails."""
     needed = guarded.needs(role)
     for taken in needed:
         if role == "recoverer" and taken in ONLY_WITH_LOST_INPUT:
@@ -138,7 +138,7 @@ def test_no_role_is_given_more_than_it_needs(guarded: Guarded, role: str) -> Non
 
 
 def test_who_registers_landmarks_may_read_the_answer(guarded: Guarded, capfd: pytest.CaptureFixture[str]) -> None:
-    """Nothing is sent by who could not read it; with all rights, and no worker, it is sent and waited for."""
+    """Users who cannot ask for the answer send nothing; with all rights, and no worker, it is sent and awaited."""
     landmarks = ("landmarks", "home-1", "--add", "5", "--wait", "0.1")
     file = guarded.folder / "waiting.jsonl"
     file.write_text("".join(json.dumps(event) + "\n" for event in readings(1)))
@@ -178,7 +178,7 @@ def test_who_registers_landmarks_may_read_the_answer(guarded: Guarded, capfd: py
 
 
 def test_the_operator_is_given_no_more_than_it_needs(guarded: Guarded) -> None:
-    """What it may not make it cannot make, and what it may not look at it does not find in order."""
+    """It cannot create what it may not create, and finds out of order what it may not look at."""
     for taken in guarded.needs("operator"):
         # A topic that is there needs not be made: making is tried where none is.
         name = f"fresh-{guarded.name}" if taken.operation == "Create" else guarded.name
@@ -193,7 +193,7 @@ def test_the_operator_is_given_no_more_than_it_needs(guarded: Guarded) -> None:
 
 @pytest.mark.long
 def test_a_worker_is_given_no_more_than_it_needs(guarded: Guarded, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    """Whatever is taken away, it ends by itself and says what; a worker that has it again goes on."""
+    """If any right is removed, the worker ends by itself and names it; a worker that has it again continues."""
     needed = guarded.needs("worker")
     for taken in needed:
         guarded.secured.allow("worker", [access for access in needed if access != taken])
@@ -214,7 +214,7 @@ def test_a_worker_is_given_no_more_than_it_needs(guarded: Guarded, capfdbinary: 
 def test_a_running_worker_that_loses_a_right(
     guarded: Guarded, capfdbinary: pytest.CaptureFixture[bytes], operation: Operation
 ) -> None:
-    """It ends and says why; nothing is decided twice or lost when it has the right again."""
+    """The worker ends and says why; nothing is decided twice or lost once it has the right again."""
     needed = guarded.needs("worker")
     taken = Access("topic", f"{guarded.name}.{'ledger' if operation == 'Write' else 'events'}", operation)
     assert taken in needed
@@ -235,7 +235,7 @@ def test_a_running_worker_that_loses_a_right(
 
 
 def test_refusals_say_what_to_do(guarded: Guarded, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """A wrong password, a stranger's certificate, another host's name, a missing right: exit 2, remedy, no password."""
+    """Wrong passwords, strangers' certificates, other host names or missing rights: exit 2, remedy, no password."""
     wrong = tmp_path / "wrong"
     wrong.touch(mode=0o600)
     wrong.write_text("not-the-password")
@@ -272,7 +272,7 @@ def test_refusals_say_what_to_do(guarded: Guarded, capfd: pytest.CaptureFixture[
 
 
 def test_a_verifier_needs_all_that_it_is_given(guarded: Guarded, capfd: pytest.CaptureFixture[str]) -> None:
-    """With its rights a worker decides; without any one of them the command says what is not allowed, or what ended."""
+    """With its rights a worker decides; without any of them the command says what is not allowed, or what ended."""
     file = guarded.folder / "verified.jsonl"
     file.write_text(json.dumps({**POLICY, "protection": {"level": "user", "length": 1, "step": 10}}))
     words = ("verify", str(file), "--worker", "--runs", "5")

@@ -1,4 +1,4 @@
-"""Brokers that take connections and give no answer, as a broker does that hangs: a worker outlives them, and ends."""
+"""Brokers that accept connections but never answer, like one that hangs: a worker survives them, and ends."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ from tests.kafka.workerprocess import WorkerProcess
 from tests.patience import PATIENCE_SECONDS, awaited
 
 MOST_SECONDS = 20.0
-"""Until a worker has ended: docs/how-to/scale-out.md says so."""
+"""The longest time until a worker has ended, as docs/how-to/scale-out.md says."""
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def installation(silenced: LocalBroker, tmp_path: Path, request: pytest.FixtureR
 
 @contextmanager
 def silent(broker: LocalBroker) -> Iterator[None]:
-    """Halt the broker inside the block: the system takes connections for it, and nobody answers."""
+    """Halt the broker inside the block: the system accepts connections for it, and nobody answers."""
     with woken(broker):
         os.kill(broker.pid, signal.SIGSTOP)
         yield
@@ -52,7 +52,7 @@ def silent(broker: LocalBroker) -> Iterator[None]:
 
 @contextmanager
 def woken(broker: LocalBroker) -> Iterator[None]:
-    """See to it that the broker, which may be halted inside the block, answers behind it."""
+    """Ensure that the broker, which may be halted inside the block, answers after the block."""
     try:
         yield
     finally:
@@ -61,7 +61,7 @@ def woken(broker: LocalBroker) -> Iterator[None]:
 
 
 async def _answers(broker: LocalBroker) -> None:
-    """Wait until the broker is one of its cluster again, which took it for dead meanwhile."""
+    """Wait until the broker is back in its cluster, which considered it dead meanwhile."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     await asyncio.sleep(5)  # its controller, halted as well, takes it for dead only after both have woken up
     while True:
@@ -74,7 +74,7 @@ async def _answers(broker: LocalBroker) -> None:
 
 
 def ended(worker: WorkerProcess) -> tuple[int, float]:
-    """Ask a worker to end; return its exit code and how long it took."""
+    """Ask a worker to end; return its exit code and the time that it took."""
     began = time.monotonic()
     worker.process.terminate()
     return worker.await_end(), time.monotonic() - began
@@ -82,7 +82,7 @@ def ended(worker: WorkerProcess) -> tuple[int, float]:
 
 @pytest.mark.parametrize("when", ["at work", "idle", "taking over", "before its start"])
 def test_a_worker_ends_while_brokers_are_silent(installation: Installation, when: str) -> None:
-    """Within 20 seconds, with code 0 and a line that says what is left to others, who go on as if nothing happened."""
+    """It takes at most 20 seconds: code 0, a line on what is left to others, who continue as if nothing was."""
     installation.more["session_timeout_ms"] = 45_000
     total = installation.send(readings(4_000))
     if when == "before its start":
@@ -115,7 +115,7 @@ def test_a_worker_ends_while_brokers_are_silent(installation: Installation, when
 
 
 def test_silent_brokers_show(installation: Installation) -> None:
-    """Partitions stay ready, for nobody else could decide them; page, metric and /readyz say what is the matter."""
+    """Partitions stay ready, because nobody else could decide them; page, metric and /readyz give the cause."""
     installation.more["session_timeout_ms"] = 45_000
     total = installation.send(readings(200))
     with installation.worker() as worker:
@@ -143,13 +143,13 @@ def test_silent_brokers_show(installation: Installation) -> None:
 def test_partitions_wait_for_a_broker_that_does_not_answer(
     installation: Installation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """No answer about the events topic is no reason to stop: they ask again, and go on when it comes."""
+    """A missing answer about the events topic stops no partition: they ask again, and continue when it comes."""
     monkeypatch.setattr(eventstopic, "_ANSWER_SECONDS", 1.0)
     caplog.set_level(logging.INFO, eventstopic.__name__)
     settings, name, halted = installation.settings(), installation.names.events, installation.broker.pid
 
     async def ask() -> None:
-        """Confirm the topic for two partitions at once."""
+        """Confirm the topic for two partitions concurrently."""
         began_with = (await describe(settings, (name,)))[name].id
         topic = EventsTopic(settings, name, began_with)
         await asyncio.gather(*(topic.confirm(partition, began_with) for partition in (0, 1)))
@@ -174,6 +174,6 @@ def test_partitions_wait_for_a_broker_that_does_not_answer(
 
 
 def _stands(process: int) -> bool:
-    """Return whether all threads of a process are stopped: until then one may answer."""
+    """Return whether all threads of a process are stopped: until then one of them may answer."""
     threads = Path(f"/proc/{process}/task").glob("*/stat")
     return all(thread.read_text().rpartition(") ")[2].startswith("T") for thread in threads)

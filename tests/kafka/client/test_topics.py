@@ -1,4 +1,4 @@
-"""The topics on a real broker: made with their settings, checked against them, and keeping what defaults would lose."""
+"""Topics on a real broker: created with their settings, checked, and keeping what defaults would lose."""
 
 import dataclasses
 from pathlib import Path
@@ -20,13 +20,13 @@ YEAR_9999_MS = 253_402_300_799_999
 
 
 async def make(broker: LocalBroker, names: TopicNames, partitions: int = 2) -> None:
-    """Make the topics under these names."""
+    """Create the topics under these names."""
     async with Cluster.connected({"bootstrap_servers": broker.bootstrap_servers}) as cluster:
         await cluster.make(wanted_topics(names, partitions, 1))
 
 
 async def test_made_topics_are_as_wanted(broker: LocalBroker) -> None:
-    """What is missing is told topic by topic; what was made has no difference."""
+    """Missing topics are reported one by one; created ones show no difference."""
     names = TopicNames.of("wanted", "wanted-app")
     wanted = wanted_topics(names, 2, 1)
     async with Cluster.connected({"bootstrap_servers": broker.bootstrap_servers}) as cluster:
@@ -39,7 +39,7 @@ async def test_made_topics_are_as_wanted(broker: LocalBroker) -> None:
 
 
 async def test_a_broker_that_has_not_heard_of_a_topic_says_nothing_of_it(broker: LocalBroker) -> None:
-    """One of several brokers lists a topic, another one is asked for its settings: it is looked for again."""
+    """If one of several brokers lists a topic and another does not know its settings, the topic is looked up again."""
     async with Cluster.connected({"bootstrap_servers": broker.bootstrap_servers}) as cluster:
         await cluster.make(wanted_topics(TopicNames.of("heard", "heard-app"), 1, 1))
         found = await cluster._settings(["heard.ledger", "unheard.ledger"])  # noqa: SLF001 (a race of two brokers else)
@@ -47,7 +47,7 @@ async def test_a_broker_that_has_not_heard_of_a_topic_says_nothing_of_it(broker:
 
 
 async def test_every_difference_is_told_at_once(broker: LocalBroker) -> None:
-    """Topics that somebody made without the settings show each setting that is wrong, with its remedy."""
+    """Topics made without the settings show each wrong setting, with its remedy."""
     names = TopicNames.of("plain", "plain-app")
     wanted = wanted_topics(names, 2, 1)
     async with Cluster.connected({"bootstrap_servers": broker.bootstrap_servers}) as cluster:
@@ -67,7 +67,7 @@ async def test_every_difference_is_told_at_once(broker: LocalBroker) -> None:
 
 
 async def test_other_partition_counts_are_told(broker: LocalBroker) -> None:
-    """A topic that got more partitions than the others is found."""
+    """A topic with more partitions than the others is found."""
     names = TopicNames.of("grown", "grown-app")
     await make(broker, names)
     async with administration(bootstrap_servers=broker.bootstrap_servers) as admin:
@@ -81,7 +81,7 @@ async def test_other_partition_counts_are_told(broker: LocalBroker) -> None:
 
 
 async def test_refusals_name_every_topic(broker: LocalBroker) -> None:
-    """Topics that exist are not made again; each is named."""
+    """Existing topics are not created again; each is named."""
     names = TopicNames.of("twice", "twice-app")
     await make(broker, names)
     with pytest.raises(ClusterError) as caught:
@@ -90,7 +90,7 @@ async def test_refusals_name_every_topic(broker: LocalBroker) -> None:
 
 
 def test_three_brokers_guard_what_was_acknowledged() -> None:
-    """With three replicas two acknowledge a record, and no broker without it can lead; more than that is as good."""
+    """With three replicas two acknowledge a record, and no broker without it can lead; more is also accepted."""
     names = TopicNames.of("landmark", "app")
     for topic in wanted_topics(names, 4, 3):
         assert topic.settings["min.insync.replicas"] == "2"
@@ -102,7 +102,7 @@ def test_three_brokers_guard_what_was_acknowledged() -> None:
 
 
 async def test_outputs_keep_times_far_from_now(broker: LocalBroker) -> None:
-    """Records stamped 2012 and 9999 are taken, keep their stamps, and share one segment that nothing deletes."""
+    """Records stamped 2012 and 9999 are accepted, keep their stamps, and share a segment that nothing deletes."""
     names = TopicNames.of("times", "times-app")
     await make(broker, names, partitions=1)
     stamps = [YEAR_9999_MS, YEAR_2012_MS, 0, YEAR_2012_MS + HOUR_MS, YEAR_9999_MS]
@@ -118,7 +118,7 @@ async def test_outputs_keep_times_far_from_now(broker: LocalBroker) -> None:
 
 
 async def test_events_carry_the_brokers_time(broker: LocalBroker) -> None:
-    """What a sender claims to be the time of an event's record is replaced by the time of its append."""
+    """The record time that a sender claims for an event is replaced by the time of its append."""
     names = TopicNames.of("appended", "appended-app")
     await make(broker, names, partitions=1)
     async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
@@ -130,7 +130,7 @@ async def test_events_carry_the_brokers_time(broker: LocalBroker) -> None:
 def test_command_makes_then_checks(
     broker: LocalBroker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """``topics`` makes what is missing and exits 0, then finds it right; another partition count makes it exit 2."""
+    """``topics`` creates what is missing and exits 0, then accepts it; another partition count makes it exit 2."""
     monkeypatch.setenv("LANDMARK_STREAM_BOOTSTRAP_SERVERS", broker.bootstrap_servers)
     monkeypatch.setenv("LANDMARK_STREAM_PREFIX", "command")
     monkeypatch.setenv("LANDMARK_STREAM_APPLICATION", "command-app")
@@ -157,7 +157,7 @@ def test_command_makes_then_checks(
 def test_command_names_brokers_it_can_not_reach(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without brokers the message names the field and the way to start one."""
+    """Without brokers the message names the field and says how to start a broker."""
     monkeypatch.setenv("LANDMARK_STREAM_BOOTSTRAP_SERVERS", "127.0.0.1:1")
     assert main(["topics"]) == 2
     said = capsys.readouterr().err
@@ -177,7 +177,7 @@ async def stamps_of(broker: LocalBroker, topic: str, count: int) -> list[int]:
 def test_a_broker_that_does_not_verify_transactions_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A late page of an aborted batch could be committed with the next one; the remedy is told with it."""
+    """A late page of an aborted batch could be committed with the next one; the message includes the remedy."""
     with LocalBroker.start(tmp_path, overrides={VERIFICATION: "false"}) as unverified:
         monkeypatch.setenv("LANDMARK_STREAM_BOOTSTRAP_SERVERS", unverified.bootstrap_servers)
         assert main(["topics"]) == 0

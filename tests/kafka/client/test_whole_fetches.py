@@ -1,4 +1,4 @@
-"""A fetch read as columns is what it is read record by record: the records, the next position, and what it raises."""
+"""A fetch read as columns equals the one read by record: its records, the next position, and its errors."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from stream_app.kafka.client.batches import Fetch, UnreadableBatchError
 
 _CRC, _ATTRIBUTES, _COUNT = slice(17, 21), 22, slice(57, 61)
-"""Where they stand in a batch: https://kafka.apache.org/documentation/#recordbatch."""
+"""Their positions in a batch: https://kafka.apache.org/documentation/#recordbatch."""
 _CONTROL, _APPEND_TIME = 0x20, 0x08
 _PRODUCERS = (7, 8)
 
@@ -25,12 +25,12 @@ class Batch:
     """A batch of a log."""
 
     records: tuple[tuple[int, bytes | None, bytes | None], ...]
-    """Steps from the offset before, 0 for the same one again, keys and values."""
+    """Steps from the previous offset (0 repeats it), keys and values."""
     codec: int
     producer: int
     transactional: bool
     marker: bytes | None
-    """The key of a control record, which it then holds alone."""
+    """The key of a control record, which is then the only record."""
     append_time: bool
     damage: str
     legacy: bool
@@ -38,7 +38,7 @@ class Batch:
 
 @st.composite
 def batches(draw: st.DrawFn) -> Batch:
-    """Plain, transactional, compacted, compressed, of an old format, markers, damaged."""
+    """Batches that are plain, transactional, compacted, compressed, of an old format, markers, or damaged."""
     maybe = st.none() | st.binary(max_size=6)
     records = st.lists(st.tuples(st.integers(0, 2), maybe, maybe), min_size=1, max_size=5)
     producer = draw(st.sampled_from((-1, *_PRODUCERS)))
@@ -62,7 +62,7 @@ _ABORT = replace(_GIVEN_UP, marker=b"\0\0\0\0")
 
 
 def laid(batch: Batch, base: int) -> tuple[bytes, int]:
-    """Return a batch as it lies in a log that goes on at an offset, and where the log goes on behind it."""
+    """Return a batch as stored in a log that continues at an offset, and the offset after it."""
     if batch.legacy:
         old = LegacyRecordBatchBuilder(magic=1, compression_type=0, batch_size=100_000)
         end = base
@@ -100,7 +100,7 @@ def _arguments(content: bytes, start: int, isolation: int, aborted: list[tuple[i
 def test_columns_are_what_single_records_are(
     log: list[Batch], first: int, behind: int, isolation: int, aborts: list[tuple[int, int]]
 ) -> None:
-    """Of any log, from any offset in it, whether its batches are whole or not."""
+    """This holds for any log, from any offset in it, whether its batches are whole or not."""
     content, end = b"", first
     for batch in log:
         piece, end = laid(batch, end)

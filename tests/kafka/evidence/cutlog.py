@@ -1,4 +1,4 @@
-"""A broker that loses power: the end of a partition's log is gone when it is back."""
+"""A broker that loses power: when it returns, the end of a partition's log is gone."""
 
 import os
 import signal
@@ -10,11 +10,11 @@ from typing import NamedTuple
 from stream_app.localbroker.broker import STOP_SECONDS, LocalBroker
 
 _HEADER = struct.Struct(">qi")
-"""Of a Kafka batch: base offset, and the bytes behind these two."""
+"""The header of a Kafka batch: base offset, and the number of bytes after these two."""
 _CODEC = 0x07
-"""The bits of a batch's attributes that number its codec."""
+"""The bits of a batch's attributes that give the number of its codec."""
 _CONTROL = 0x20
-"""The bit of a batch's attributes that makes it a transaction's marker."""
+"""The bit in a batch's attributes that marks it as a transaction marker."""
 _ATTRIBUTES = 21
 _CHECKPOINTS = ("recovery-point-offset-checkpoint", "replication-offset-checkpoint")
 
@@ -47,7 +47,7 @@ def _walk(log: bytes) -> Iterator[Piece]:
 
 
 def lose_power(broker: LocalBroker, ends: Iterable[tuple[str, int]]) -> None:
-    """Kill the broker and cut partition 0 of topics off: the batch that begins at the offset, and all behind it."""
+    """Kill the broker and cut partition 0 of topics: the batch that begins at the offset, and everything after it."""
     os.kill(broker.pid, signal.SIGKILL)
     assert broker.state.process.wait(STOP_SECONDS)
     data = broker.folder / "data"

@@ -1,4 +1,4 @@
-"""Logs that lost an end: the rules over all small facts, against the sentences of the design written out again."""
+"""Logs that lost an end: the rules over all small facts, compared with the design's sentences written out."""
 
 from dataclasses import replace
 from itertools import product
@@ -11,7 +11,7 @@ OFFSETS = range(4)
 
 
 def test_every_row_against_every_bound() -> None:
-    """A later start, or an earlier end, of what must be whole stops; releases may begin anywhere."""
+    """A later start or an earlier end of a log that must be whole stops; releases may begin anywhere."""
     bounds = [Bounds(first, end) for first, end in product(OFFSETS, OFFSETS) if first <= end]
     marks = (UNKNOWN, *OFFSETS)
     count = 0
@@ -32,14 +32,14 @@ def test_every_row_against_every_bound() -> None:
 
 
 def test_without_a_row_the_ledger_must_begin_at_its_start() -> None:
-    """Whoever rebuilds the rows would never hear of the series that stood in what is gone."""
+    """A rebuild of the rows would never learn about the series in the lost part."""
     for first in OFFSETS:
         found = shortage(None, Ends(Bounds(first, 9), Bounds(first, 9), Bounds(first, 9)))
         assert (found is not None and found.reason == "ledger-short") == (first > 0)
 
 
 def test_ledger_and_releases_tell_of_each_others_end() -> None:
-    """A release has its entry, an entry with a release has it; unless all releases expired, or it was accepted."""
+    """A release has its entry and an entry its release, unless all releases expired or the loss was accepted."""
     inputs = (NOTHING, 0, 1, 2)
     for entry, decided, release, reject, accepted in product(inputs, repeat=5):
         if decided > entry:
@@ -59,7 +59,7 @@ def test_ledger_and_releases_tell_of_each_others_end() -> None:
 
 
 def test_the_row_names_the_last_reject() -> None:
-    """An earlier one at the end of the rejects shows that they lost it; if none is left, they may have expired."""
+    """An earlier reject at the end of the log shows that rejects were lost; if none is left, they may have expired."""
     for last_reject, reject, first in product((NOTHING, 0, 1, 2), (NOTHING, 0, 1, 2), (0, 5)):
         found = disagreement(
             AnsweredInput(3, 3, 3, reject),
@@ -72,14 +72,14 @@ def test_the_row_names_the_last_reject() -> None:
 
 
 def test_what_was_answered_ends_with_the_highest_input() -> None:
-    """Whichever of the outputs names it."""
+    """Any of the outputs may name it."""
     for entry, release, reject in product((NOTHING, 0, 1, 2), repeat=3):
         answered = AnsweredInput(entry, NOTHING, release, reject)
         assert answered.before == max(entry, release, reject) + 1
 
 
 def test_an_open_transaction_without_a_writer_is_half_of_one() -> None:
-    """Its marker is lost; a changelog that ends with one is whole."""
+    """Its marker is lost; a changelog that ends with a marker is whole."""
     assert torn(Bounds(0, 7), 7) is None
     for committed_end in (5, 6):
         found = torn(Bounds(0, 7), committed_end)
@@ -88,7 +88,7 @@ def test_an_open_transaction_without_a_writer_is_half_of_one() -> None:
 
 
 def test_older_rows_adopt_what_they_do_not_tell() -> None:
-    """They warn of each log that does not begin at 0; what a row tells stays, and nothing else of it moves."""
+    """They warn about each log that does not begin at 0; what a row states stays, and nothing else changes."""
     for changelog_first, ledger_first, releases_offset in product((UNKNOWN, 0, 2), repeat=3):
         row = _row(changelog_first, ledger_first, releases_offset, ROW.ledger_offset)
         for first in (0, 2):

@@ -1,4 +1,4 @@
-"""Two applications under one prefix: the second writes nothing, and what somebody else wrote stops a partition."""
+"""Two applications under one prefix: the second writes nothing, and foreign records stop a partition."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ INSTALLED: dict[str, Any] = {"partitions": 1}
 
 
 def beside(installation: Installation) -> Installation:
-    """Return a second application under the same prefix, with the same key, as a copied configuration has it."""
+    """Return a second application under the same prefix, with the same key, as a copied configuration gives."""
     folder = installation.folder / "second"
     folder.mkdir()
     (folder / "key").write_bytes((installation.folder / "key").read_bytes())
@@ -38,12 +38,12 @@ def beside(installation: Installation) -> Installation:
 
 
 def entries(installation: Installation, isolation: Isolation = "read_committed") -> list[dict[str, Any]]:
-    """Return the ledger's records, claims too."""
+    """Return the ledger's records, including claims."""
     return [json.loads(record.value) for record in installation.read_all(installation.names.ledger, isolation)]
 
 
 def test_the_second_application_writes_nothing(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
-    """It stops at the first one's claim, as does its `recover`; the first goes on, and nothing is decided twice."""
+    """It stops at the first one's claim, and so does its `recover`; the first continues; nothing is decided twice."""
     total = installation.send(readings(40))
     with installation.worker() as first:
         first.await_committed(total)
@@ -66,7 +66,7 @@ def test_the_second_application_writes_nothing(installation: Installation, capsy
 
 
 def test_of_two_that_begin_at_once_one_goes_on(installation: Installation) -> None:
-    """Each claims the empty partition; the lower offset rules for both, whoever asks first, even while one is open."""
+    """Each claims the empty partition; the lower offset rules, whoever asks first, even while one is open."""
 
     async def both() -> list[int | str]:
         """Begin both at once."""
@@ -101,7 +101,7 @@ def test_of_two_that_begin_at_once_one_goes_on(installation: Installation) -> No
 
 
 def test_a_claim_behind_entries_rules_an_old_partition(installation: Installation) -> None:
-    """A ledger without one, as of an earlier version, gets it at the next start, and everybody reads on over it."""
+    """A ledger without a claim, as of an earlier version, gets one at the next start, and readers pass over it."""
     total = installation.send(readings(20))
     installation.decide(total)
     old = installation.read(installation.names.ledger)
@@ -123,7 +123,7 @@ def test_a_claim_behind_entries_rules_an_old_partition(installation: Installatio
 @pytest.mark.parametrize("topic", ["ledger", "releases"])
 @pytest.mark.parametrize("when", ["running", "stopped"])
 def test_foreign_records_stop_the_partition(installation: Installation, topic: str, when: str) -> None:
-    """Byte for byte what this application writes, from another producer: found by the next batch, or the next start."""
+    """The same bytes as this application's, from another producer, are found by the next batch or start."""
     total = installation.send(readings(40))
     name: str = getattr(installation.names, topic)
     with installation.worker() as worker:
@@ -140,7 +140,7 @@ def test_foreign_records_stop_the_partition(installation: Installation, topic: s
 
 
 async def _copy_last(installation: Installation, topic: str) -> None:
-    """Write a topic's last record once more, with its header, as another application does that decides the same."""
+    """Repeat a topic's last record, with its header, as another application that decides the same would."""
     last = (await installation._read(topic, "read_committed"))[-1]  # noqa: SLF001
     producer = AIOKafkaProducer(
         bootstrap_servers=installation.broker.bootstrap_servers, transactional_id=f"{installation.name}-second-0"
@@ -159,7 +159,7 @@ NO_OUTPUTS = [
 
 @pytest.mark.parametrize("nth", range(len(NO_OUTPUTS)))
 def test_a_stray_record_is_named(installation: Installation, nth: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """One record of no transaction and without the header: a start and `recover` say whose topic, and where it lies."""
+    """A start and `recover` say where a record outside transactions and without the header is, and whose topic."""
     meaning, key, value = NO_OUTPUTS[nth]
     total = installation.send(readings(40))
     installation.decide(total)
@@ -175,7 +175,7 @@ def test_a_stray_record_is_named(installation: Installation, nth: int, capsys: p
 
 
 def test_own_aborted_records_are_own(installation: Installation) -> None:
-    """Of a worker that died before its commit, and of another tenure: neither gap nor producer is foreign."""
+    """Neither a gap nor a producer is foreign if it comes from a worker's aborted batch, or from another tenure."""
     total = installation.send(readings(40))
     with installation.worker() as worker:
         worker.await_committed(total)
@@ -191,14 +191,14 @@ def test_own_aborted_records_are_own(installation: Installation) -> None:
 
 @pytest.mark.parametrize("foreign", [0, 1, 2])
 async def test_one_foreign_record_is_found_wherever_it_lies(foreign: int) -> None:
-    """Before a batch of two records, between them or after them; before their marker the next batch finds it."""
+    """It may be before, between or after a batch of two records; if before their marker, the next batch finds it."""
     await _write_batches(None)
     with pytest.raises(PartitionStoppedError, match="foreign-writer"):
         await _write_batches(foreign)
 
 
 async def _write_batches(foreign: int | None) -> None:
-    """Write three batches and check each; so many records of the second one lie before a foreign record."""
+    """Write three batches and check each; ``foreign`` records of the second come before a foreign record."""
     cluster = MemoryCluster(lambda: 0)
     cluster.make(NAMES.releases, 1)
     place, log, draft = Place(NAMES.releases, 0), cluster.log(NAMES.releases, 0), Draft(b"home-1", b"{}", 0)

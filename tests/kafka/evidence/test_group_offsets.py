@@ -1,4 +1,4 @@
-"""Group offsets that somebody moved forward: nothing undecided is passed over without an explicit word."""
+"""Group offsets that somebody moved forward: nothing undecided is skipped without explicit consent."""
 
 import asyncio
 import json
@@ -16,13 +16,13 @@ INSTALLED: dict[str, Any] = {"partitions": 1}
 
 
 def decided(installation: Installation, count: int) -> None:
-    """Let a worker decide so many readings."""
+    """Let a worker decide this many readings."""
     installation.send(readings(count))
     installation.decide(count)
 
 
 def test_offsets_set_forward_are_set_back(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
-    """The worker stops; `recover` names what it would pass over and refuses; set back, every input is answered."""
+    """The worker stops; `recover` names what would be skipped and refuses; set back, every input is answered."""
     decided(installation, 100)
     total = 100 + installation.send(readings(50, start=100))
     installation.set_offset(130)
@@ -40,7 +40,7 @@ def test_offsets_set_forward_are_set_back(installation: Installation, capsys: py
 
 
 def test_passed_over_by_an_explicit_word(installation: Installation) -> None:
-    """What is given up is told in the rejects, once; what follows is decided, and the chain goes on."""
+    """The rejects report once what is given up; later input is decided, and the chain continues."""
     decided(installation, 100)
     total = 100 + installation.send(readings(50, start=100))
     installation.set_offset(130)
@@ -59,7 +59,7 @@ def test_passed_over_by_an_explicit_word(installation: Installation) -> None:
 
 
 def test_markers_of_transactions_are_no_records(installation: Installation) -> None:
-    """An offset set to the end of the log lies behind one, and no output names it: nothing undecided is there."""
+    """An offset at the end of the log is after a marker, which no output names: nothing undecided is there."""
     asyncio.run(_send_in_a_transaction(installation))
     installation.decide(20)
     installation.delete(installation.names.changelog)
@@ -81,7 +81,7 @@ async def _send_in_a_transaction(installation: Installation) -> None:
 def test_contributions_that_nobody_can_be_sure_of_are_counted(
     installation: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Collected data beside readings: each kind is told, and what is passed over gives open steps up."""
+    """With collected data beside readings, each kind is reported, and skipped input gives up open steps."""
     wards = Wards(2)
     with installation.worker() as worker:
         send_and_await(installation, worker, [*readings(10), *wards.begin(), *wards.hours(1, 5), *wards.half(5)])

@@ -1,4 +1,4 @@
-"""Logs that lost their head: nobody gets budget again, and nothing goes on unnoticed."""
+"""Logs that lost their head: nobody gets budget again, and no partition continues unnoticed."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation, re
 
 @pytest.fixture
 def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
-    """An installation of one partition, in whose logs twenty series come first, and then one alone."""
+    """An installation of one partition, whose logs begin with twenty series, followed by a single one."""
     name = re.sub("[^a-z]+", "-", request.node.name.removeprefix("test_")).strip("-")
     more: dict[str, Any] = {}
     if getattr(request, "param", None) == "signed":
@@ -49,7 +49,7 @@ def lose_changelog_head(installation: Installation) -> int:
 def test_a_changelog_without_its_head_gives_no_budget_again(
     installation: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Idle series have no row any more: it stops, and `recover` mends it for good."""
+    """Idle series have no row any more: the worker stops, and `recover` repairs it for good."""
     start = lose_changelog_head(installation)
     total = 70 + installation.send(readings(20, start=40))
     assert installation.command("topics", "--check") == 2
@@ -70,13 +70,13 @@ def test_a_changelog_without_its_head_gives_no_budget_again(
 
 
 def lose_ledger_head(installation: Installation) -> None:
-    """Delete what came before the busy series: all entries of the others."""
+    """Delete everything before the busy series: all entries of the others."""
     ledger = installation.names.ledger
     installation.forget(ledger, next(one.offset for one in installation.read(ledger) if one.key == b"home-busy"))
 
 
 def recovered(installation: Installation, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    """Return what `recover` says of the partition."""
+    """Return what `recover` reports about the partition."""
     capsys.readouterr()
     assert installation.command("recover", *words) == 0
     (one,) = json.loads(capsys.readouterr().out)["partitions"]
@@ -84,7 +84,7 @@ def recovered(installation: Installation, capsys: pytest.CaptureFixture[str], *w
 
 
 def assert_nobody_begins_anew(installation: Installation) -> None:
-    """After more of all series every chain goes on where it was: no place of one twice, no release twice."""
+    """Check that after more input every series' chain continues, with no place and no release twice."""
     total = 70 + installation.send(readings(20, start=40))
     installation.decide(total)
     entries = [json.loads(record.value) for record in installation.read(installation.names.ledger)]
@@ -96,7 +96,7 @@ def assert_nobody_begins_anew(installation: Installation) -> None:
 def test_a_ledger_without_its_head_is_noticed_while_the_rows_are_there(
     installation: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Later nobody could tell; now releases that are whole do, or somebody says to go on."""
+    """Later nobody could detect it; now complete releases do, or somebody agrees to continue."""
     lose_ledger_head(installation)
     assert installation.command("topics", "--check") == 2
     assert '"reason": "ledger-short"' in capsys.readouterr().out
@@ -109,7 +109,7 @@ def test_a_ledger_without_its_head_is_noticed_while_the_rows_are_there(
 def test_without_releases_somebody_must_accept_a_lost_head(
     installation: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Releases may have expired; the rows are all there, and go on."""
+    """Releases may have expired; all rows are there, and continue."""
     lose_ledger_head(installation)
     installation.forget(installation.names.releases, 1)
     assert installation.command("recover") == 2
@@ -123,7 +123,7 @@ def test_without_releases_somebody_must_accept_a_lost_head(
 def test_releases_do_not_tell_what_old_rows_lack(
     installation: Installation, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
-    """Where rows end before the ledger begins, entries are in neither: heads name the last ones, releases do not."""
+    """If rows end before the ledger begins, some entries are in neither; heads name the last ones, releases do not."""
     lose_ledger_head(installation)
     asyncio.run(store_row(installation, replace(stored_row(installation), ledger_offset=10)))
     if "unsigned" not in request.node.name:
@@ -137,7 +137,7 @@ def test_releases_do_not_tell_what_old_rows_lack(
 
 @pytest.mark.parametrize("installation", ["signed"], indirect=True)
 def test_heads_tell_of_every_series(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
-    """While the rows are there none is missing; with the changelog lost too, all that stood in what is gone are."""
+    """With the rows, none is missing; if the changelog is lost too, all series of the lost part are."""
     lose_ledger_head(installation)
     installation.forget(installation.names.releases, 1)
     assert recovered(installation, capsys)["told_by"] == "heads"
@@ -149,7 +149,7 @@ def test_heads_tell_of_every_series(installation: Installation, capsys: pytest.C
 def test_a_later_loss_of_the_changelog_forgets_nobody(
     installation: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The series that stood in what is gone of the ledger have nothing but releases: no word makes them new ones."""
+    """The series in the lost part of the ledger have only releases: no option makes them new series."""
     lose_ledger_head(installation)
     installation.delete(installation.names.changelog)
     stopped(installation, "stopped (ledger-short)")
@@ -160,7 +160,7 @@ def test_a_later_loss_of_the_changelog_forgets_nobody(
 
 
 def test_rows_of_an_earlier_version_adopt_what_is_there(installation: Installation) -> None:
-    """Nobody knows whether a log that does not begin at 0 ever held more: the worker warns, and remembers."""
+    """Nobody knows whether a log that does not begin at 0 once held more: the worker warns, and remembers."""
     installation.forget(installation.names.ledger, 10)
     older = replace(stored_row(installation), changelog_first=UNKNOWN, ledger_first=UNKNOWN, releases_offset=UNKNOWN)
     asyncio.run(store_row(installation, older))
@@ -177,7 +177,7 @@ def test_rows_of_an_earlier_version_adopt_what_is_there(installation: Installati
 def test_a_member_whose_row_is_gone_gets_no_cap_again(
     broker: LocalBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its series have rows, its cap and their claims have neither row nor entry: they are not counted from 0 on."""
+    """Its series have rows, but its cap and their claims have no row or entry: they are not counted from 0."""
     more = {"member_separator": "/", "member_epsilon": 2.0}
     made = Installation(broker, tmp_path, "member-gone", partitions=1, policy={**POLICY, "series": "*"}, more=more)
     total = made.send({**one, "series": series} for one in readings(1, series=1) for series in ("p/a", "p/b"))

@@ -1,4 +1,4 @@
-"""Logs that lost their tail, as a broker's that lost power: what is gone is noticed, and nothing is written twice."""
+"""Logs that lost their tail, as after a power loss: the loss is noticed, and nothing is written twice."""
 
 import json
 import shutil
@@ -20,15 +20,15 @@ BATCH = 20
 
 @dataclass(frozen=True)
 class Loss:
-    """What an installation decided before its broker lost power, and what is gone then."""
+    """What an installation decided before its broker lost power, and what is lost then."""
 
     transactions: dict[str, int]
-    """The last so many of each topic, by its meaning."""
+    """The number of last transactions lost from each topic, by its meaning."""
     within: bool = False
-    """Whether of the one before them the marker is gone too."""
+    """Whether the marker of the transaction before them is lost too."""
     batches: int = 5
     rejects: int = 0
-    """Records behind the batches that are refused, and nothing else."""
+    """The number of records after the batches that lead only to rejects."""
 
 
 LOSSES = {
@@ -44,7 +44,7 @@ LOSSES = {
 
 @pytest.fixture(scope="module")
 def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Installation]]:
-    """An installation for each loss, all on one broker, which lost power once and is back."""
+    """An installation for each loss, all on one broker that lost power once and has returned."""
     folder = tmp_path_factory.mktemp("cut")
     with LocalBroker.start(folder / "kafka") as broker, ThreadPoolExecutor() as pool:
         sites = dict(zip(LOSSES, pool.map(lambda name: _decided(broker, folder, name), LOSSES), strict=True))
@@ -69,7 +69,7 @@ def _decided(broker: LocalBroker, folder: Path, name: str) -> Installation:
 
 
 def _ends(installation: Installation, loss: Loss) -> Iterator[tuple[str, int]]:
-    """Yield where topics are cut off."""
+    """Yield the offsets at which topics are cut off."""
     for meaning, count in loss.transactions.items():
         topic = getattr(installation.names, meaning)
         markers = [piece.offset for piece in pieces(installation.broker, topic) if piece.control]
@@ -80,9 +80,9 @@ def _ends(installation: Installation, loss: Loss) -> Iterator[tuple[str, int]]:
 def test_releases_without_their_tail_are_noticed_at_the_next_start(
     sites: dict[str, Installation], capsys: pytest.CaptureFixture[str], batches: int
 ) -> None:
-    """Readers would miss steps; of the last batch the ledger tells, of those before it the row.
+    """Readers would miss steps; the ledger shows the last batch, and the row shows those before it.
 
-    While the input is there, `recover` has them published again.
+    While the input exists, `recover` has them published again.
     """
     installation = sites[f"releases-{batches}"]
     assert installation.command("topics", "--check") == (2 if batches > 1 else 0)
@@ -108,7 +108,7 @@ def test_releases_without_their_tail_are_noticed_at_the_next_start(
 
 @pytest.mark.parametrize("group", ["kept", "lost"])
 def test_a_changelog_without_its_tail_is_settled(sites: dict[str, Installation], group: str) -> None:
-    """What has its outputs is decided again in silence, rejects too; a copy of the lost rows is worth nothing then."""
+    """Input with outputs is decided again silently, rejects too; a copy of the lost rows is then worthless."""
     installation = sites[group]
     written = _written(installation)
     if group == "lost":
@@ -126,7 +126,7 @@ def test_a_changelog_without_its_tail_is_settled(sites: dict[str, Installation],
 
 
 def test_a_changelog_cut_within_a_transaction_is_rebuilt(sites: dict[str, Installation]) -> None:
-    """Its half would count with the next commit: the worker stops, and `recover` writes every row behind it."""
+    """The next commit would commit its half: the worker stops, and `recover` writes every row after it."""
     installation = sites["within"]
     shutil.rmtree(installation.folder / "data-a")
     stopped(installation, "stopped (changelog-short)")
@@ -137,7 +137,7 @@ def test_a_changelog_cut_within_a_transaction_is_rebuilt(sites: dict[str, Instal
 
 
 def test_rejects_alone_tell_what_was_decided(sites: dict[str, Installation]) -> None:
-    """Input that came to nothing but rejects has its outputs too."""
+    """Input that led only to rejects has its outputs too."""
     installation = sites["rejects"]
     installation.set_offset(0)
     shutil.rmtree(installation.folder / "data-a")
@@ -147,7 +147,7 @@ def test_rejects_alone_tell_what_was_decided(sites: dict[str, Installation]) -> 
 
 
 def test_releases_tell_of_a_ledger_that_lost_its_tail(sites: dict[str, Installation]) -> None:
-    """With the changelog's tail gone too, nothing else does; and nothing is decided without its entry."""
+    """If the changelog's tail is gone too, only they show it; and nothing is decided without its entry."""
     installation = sites["ledger"]
     shutil.rmtree(installation.folder / "data-a")
     stopped(installation, "stopped (ledger-short)")

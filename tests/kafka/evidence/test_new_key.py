@@ -1,4 +1,4 @@
-"""A partition that was last written under another noise key: nobody goes on with it unless that is accepted."""
+"""A partition last written under another noise key: nobody continues with it unless that is accepted."""
 
 import json
 from dataclasses import replace
@@ -13,7 +13,7 @@ OTHER = KeyRing("fedcba9876543210", 0, bytes(range(32, 64)))
 
 
 def written(site: Site) -> list[int]:
-    """Return how many committed records each output and the changelog have."""
+    """Return the number of committed records in each output and the changelog."""
     return [len(site.committed(name)) for name in (NAMES.ledger, NAMES.releases, NAMES.rejects, NAMES.changelog)]
 
 
@@ -23,7 +23,7 @@ def key_of(site: Site) -> str:
 
 
 async def decided_under(site: Site, keys: KeyRing, count: int, *, accept: bool = False) -> None:
-    """Decide as many further events under a key."""
+    """Decide this many further events under a key."""
     site.keys = keys
     partitions, feed = await site.working("a", accept_new_key=accept)
     end = site.sent + count
@@ -41,7 +41,7 @@ async def stops_under(site: Site, keys: KeyRing) -> None:
 
 
 async def test_another_key_stops_it_and_says_which(site: Site, caplog: pytest.LogCaptureFixture) -> None:
-    """Both fingerprints and the option are named, and nothing is written; under its own key it goes on."""
+    """Both fingerprints and the option are named, and nothing is written; under its own key it continues."""
     await decided_under(site, KEYS, 3)
     await stops_under(site, OTHER)
     told = caplog.text
@@ -52,7 +52,7 @@ async def test_another_key_stops_it_and_says_which(site: Site, caplog: pytest.Lo
 
 
 async def test_accepted_once_it_is_the_key_from_then_on(site: Site) -> None:
-    """Without any further event, and for later workers without the option; the old key is now the other one."""
+    """It needs no further event, and later workers need no option; the old key is now the other one."""
     await decided_under(site, KEYS, 3)
     await decided_under(site, OTHER, 0, accept=True)
     assert key_of(site) == OTHER.fingerprint
@@ -63,7 +63,7 @@ async def test_accepted_once_it_is_the_key_from_then_on(site: Site) -> None:
 
 
 async def test_erased_epochs_make_it_no_other_key(site: Site) -> None:
-    """A key keeps its fingerprint when the keys of old epochs are erased."""
+    """A key keeps its fingerprint after the keys of old epochs are erased."""
     daily = replace(KEYS, epoch_ms=86_400_000)
     await decided_under(site, daily, 0)
     erased = daily.erased_before(0)
@@ -77,7 +77,7 @@ async def test_erased_epochs_make_it_no_other_key(site: Site) -> None:
 
 @pytest.mark.parametrize("recovered", [False, True])
 async def test_what_binds_keeps_its_key(site: Site, *, recovered: bool) -> None:
-    """Entries of an aborted batch bind: accepted or not, no other key decides them, and the old one goes on.
+    """Entries of an aborted batch bind: accepted or not, no other key decides them, and the old key continues.
 
     `recover` leaves them to the next owner.
     """

@@ -1,4 +1,4 @@
-"""Outputs of input beyond the partition row: one missing in the middle stops the partition, and none is doubled."""
+"""Outputs of input beyond the partition row: a missing one in the middle stops it, and none is doubled."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,14 +27,14 @@ FIRST: dict[str, tuple[StopReason, int]] = {
     NAMES.releases: ("releases-short", 2),
     NAMES.rejects: ("rejects-short", 1),
 }
-"""Why a partition stops that lacks an output of each log, and the first input beyond the first batch that has one."""
+"""Why a partition that lacks an output of each log stops, and the first input after the first batch with one."""
 
 
 @pytest.mark.parametrize(
     ("reason", "differs"), [("ledger-short", "tail-differs"), ("releases-short", "releases-short")]
 )
 def test_every_place_of_an_output_against_the_rules(reason: StopReason, differs: StopReason) -> None:
-    """One that is there is passed over once, one that may lack too; others stop, or are written beyond the last."""
+    """An existing output is passed over once, as is one that may be missing; others stop, or are written at the end."""
     count = 0
     for whole, gone, offset in product(OFFSETS, repeat=3):
         for held in chain.from_iterable(combinations(OFFSETS, size) for size in range(len(OFFSETS) + 1)):
@@ -72,7 +72,7 @@ def test_a_missing_output_is_named_by_its_log_and_input(reason: StopReason, log:
 
 
 def test_an_output_that_nobody_recomputed_is_named_by_the_first_input() -> None:
-    """Of all three logs, and only of input that was decided."""
+    """It is the first over all three logs, counting only input that was decided."""
     for inputs in product((1, 2, 3, None), repeat=3):
         ledger, releases, rejects = (
             CommittedOutputs(0, "ledger-short", 9, 0, {} if one is None else {one: ["own"]}) for one in inputs
@@ -84,12 +84,12 @@ def test_an_output_that_nobody_recomputed_is_named_by_the_first_input() -> None:
 
 
 HOLES = [(topic, offset) for topic, (_, first) in FIRST.items() for offset in range(first, 7, 2)]
-"""Inputs whose output goes, while one of a later input stays."""
+"""Inputs whose output is lost, while the output of a later input stays."""
 
 
 @pytest.mark.parametrize(("topic", "offset"), HOLES)
 async def test_an_output_missing_in_the_middle_stops_the_partition(site: Site, topic: str, offset: int) -> None:
-    """The state is older than the outputs, of which one is gone: nobody passes over it, and nothing is written."""
+    """The state is older than the outputs, one of which is missing: nobody skips it, and nothing is written."""
     await _decided(site, INPUT)
     _lose_rows(site)
     _lose_output(site, topic, offset)
@@ -98,7 +98,7 @@ async def test_an_output_missing_in_the_middle_stops_the_partition(site: Site, t
 
 @pytest.mark.parametrize("topic", [NAMES.releases, NAMES.rejects])
 async def test_the_last_output_of_a_log_is_written_once(site: Site, topic: str) -> None:
-    """Without a later one in its log it is the rest of a batch: the next owner publishes it, and nothing else."""
+    """If its log has no later output, it is the rest of a batch: the next owner publishes it, and nothing else."""
     await _decided(site, INPUT)
     whole = site.outputs()
     _lose_rows(site)
@@ -108,7 +108,7 @@ async def test_the_last_output_of_a_log_is_written_once(site: Site, topic: str) 
 
 
 async def test_a_whole_log_is_written_to_no_more(site: Site) -> None:
-    """Every output is there, so each is passed over."""
+    """Every output exists, so each is passed over."""
     await _decided(site, INPUT)
     whole = site.outputs()
     _lose_rows(site)
@@ -124,7 +124,7 @@ LAST_ENTRIES = {
 
 @pytest.mark.parametrize("records", LAST_ENTRIES.values(), ids=LAST_ENTRIES)
 async def test_an_entry_is_not_written_after_what_it_must_precede(site: Site, records: list[Record]) -> None:
-    """A later output shows that the entry was there: it is lost, and no rest of a batch."""
+    """A later output shows that the entry existed: it is lost, and not the rest of a batch."""
     await _decided(site, records)
     _lose_rows(site, 1)
     last = site.committed(NAMES.ledger)[-1].offset
@@ -133,7 +133,7 @@ async def test_an_entry_is_not_written_after_what_it_must_precede(site: Site, re
 
 
 async def test_each_reject_of_one_input_is_passed_over(site: Site) -> None:
-    """Several series can refuse one record; as many rejects as lie there are not written again."""
+    """Several series can refuse one record; as many rejects as exist are not written again."""
     rejects = [Draft(b"home-1", b"{}", 0, [("input", b"3")])] * 2
     await site.write({NAMES.rejects: rejects})
     brokers = MemoryBrokers(site.cluster, "reads", "life", NAMES)
@@ -146,12 +146,12 @@ async def test_each_reject_of_one_input_is_passed_over(site: Site) -> None:
 
 
 EXPIRED = [(topic, before) for topic in (NAMES.releases, NAMES.rejects) for before in (3, 5, 9)]
-"""Logs that lost the outputs of all input before an offset, as old ones expire."""
+"""Logs that lost the outputs of all input before an offset, as happens when old ones expire."""
 
 
 @pytest.mark.parametrize(("topic", "before"), EXPIRED)
 async def test_expired_outputs_are_not_written_again(site: Site, topic: str, before: int) -> None:
-    """They were published; what is left of the log, or nothing, is passed over."""
+    """They were published; whatever is left of the log, if anything, is passed over."""
     await _decided(site, INPUT)
     _expire(site, topic, before)
     left = site.outputs()
@@ -162,7 +162,7 @@ async def test_expired_outputs_are_not_written_again(site: Site, topic: str, bef
 
 @pytest.mark.parametrize("topic", [NAMES.releases, NAMES.rejects])
 async def test_an_output_missing_after_expired_ones_stops_the_partition(site: Site, topic: str) -> None:
-    """Only those before the first one that is kept have expired."""
+    """Only outputs before the first one that is kept have expired."""
     await _decided(site, INPUT)
     reason, first = FIRST[topic]
     _expire(site, topic, first + 1)
@@ -173,7 +173,7 @@ async def test_an_output_missing_after_expired_ones_stops_the_partition(site: Si
 
 @pytest.mark.parametrize(("topic", "lost"), [(NAMES.releases, (4, 6, 8)), (NAMES.rejects, (5, 7))])
 async def test_what_never_was_published_has_not_expired(site: Site, topic: str, lost: Sequence[int]) -> None:
-    """The log lost its beginning, but still holds an output that the state covers: later ones are published now."""
+    """The log lost its beginning but still holds an output that the state covers, so later ones are published."""
     await _decided(site, INPUT)
     _expire(site, topic, 2)
     whole = site.outputs()
@@ -185,11 +185,11 @@ async def test_what_never_was_published_has_not_expired(site: Site, topic: str, 
 
 
 STATES = ("nothing", "policy", "entry", "release", "reject")
-"""What one input came to: an entry without a release, one whose release is not there, one with it, a reject."""
+"""The result of one input: an entry without a release, with a missing release or with its release, or a reject."""
 
 
 async def test_recover_goes_back_to_the_first_input_that_lacks_an_output() -> None:
-    """Over all short histories, read record by record, against the rules written out again."""
+    """The result equals the rules written out again, over all short histories, read record by record."""
     for states in product(STATES, repeat=4):
         cluster = MemoryCluster(lambda: 0)
         for name in NAMES:
@@ -214,7 +214,7 @@ async def test_recover_goes_back_to_the_first_input_that_lacks_an_output() -> No
 
 
 def _came_to(cluster: MemoryCluster, offset: int, state: str) -> None:
-    """Append one input and what it came to."""
+    """Append one input and its result."""
     headers, release = [("input", b"%d" % offset)], b'{"release":%d}' % offset
     entry = {"series": "home-1", "sequence": offset + 1, "previous": "", "hash": "aa"}
     entry |= {"entry": "policy"} if state == "policy" else {"entry": "release", "release": encoding.digest(release)}
@@ -235,27 +235,27 @@ async def _decided(site: Site, records: Sequence[Record]) -> None:
 
 
 def _lose_rows(site: Site, batches: int | None = None) -> None:
-    """Lose the rows of all batches, but for ``batches`` transactions; without a number, but for the first batch."""
+    """Lose the rows of all but ``batches`` transactions; without a number, of all but the first batch."""
     kept = 2 if batches is None else batches  # the first transaction has the row of a fresh partition
     rows = [record.offset for record in site.committed(NAMES.changelog) if record.key == PARTITION_KEY]
     site.cluster.log(NAMES.changelog, 0).lose_tail(rows[kept - 1] + 2)
 
 
 def _lose_output(site: Site, topic: str, offset: int) -> None:
-    """Lose the records of a log that one input came to."""
+    """Lose the records that one input produced in a log."""
     for record in site.committed(topic):
         if record.key != b"" and dict(record.headers)["input"] == b"%d" % offset:
             site.cluster.log(topic, 0).lose_within(record.offset, record.offset + 1)
 
 
 def _expire(site: Site, topic: str, before: int) -> None:
-    """Delete the beginning of a log: the records that input before an offset came to."""
+    """Delete the beginning of a log: the records produced by input before an offset."""
     kept = [record.offset for record in site.committed(topic) if int(dict(record.headers)["input"]) >= before]
     site.cluster.log(topic, 0).delete_before(kept[0] if kept else -1)
 
 
 async def _finishes(site: Site) -> None:
-    """Check that the next owner decides all that is there."""
+    """Check that the next owner decides everything that is there."""
     partitions, feed = await site.started("b")
     await feed.seek(0, 0)
     await until(lambda: site.decided() == site.sent or bool(partitions.stopped))

@@ -1,4 +1,4 @@
-"""Topics that lose records, or are made again, under a running worker: it stops before anything is spent twice."""
+"""Topics that lose records or are recreated under a running worker: it stops before anything is spent twice."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ INSTALLED: dict[str, Any] = {"partitions": 1}
 
 
 def test_a_remade_changelog_is_never_written_on(installation: Installation) -> None:
-    """It would hold the series of later batches alone, and the others would begin anew with their whole budget."""
+    """It would hold only the series of later batches, and the others would start over with their whole budget."""
     total = installation.send(readings(400))
     with installation.worker() as worker:
         worker.await_committed(total)
@@ -33,7 +33,7 @@ def test_a_remade_changelog_is_never_written_on(installation: Installation) -> N
 
 
 def test_a_remade_ledger_is_never_written_on(installation: Installation) -> None:
-    """Entries that nobody can read any more were spent: what follows them would hang in the air."""
+    """Entries that nobody can read any more were spent: entries after them would have no predecessor."""
     total = installation.send(readings(400))
     with installation.worker() as worker:
         worker.await_committed(total)
@@ -45,7 +45,7 @@ def test_a_remade_ledger_is_never_written_on(installation: Installation) -> None
 
 
 def test_rows_of_another_changelog_are_no_state(installation: Installation) -> None:
-    """What an earlier version wrote on a remade changelog is found out by the id that its partition row holds."""
+    """What an earlier version wrote to a remade changelog is detected by the id in its partition row."""
     total = installation.send(readings(40))
     installation.decide(total)
     asyncio.run(store_row(installation, replace(stored_row(installation), changelog="of another life")))
@@ -53,7 +53,7 @@ def test_rows_of_another_changelog_are_no_state(installation: Installation) -> N
 
 
 def test_input_that_lost_its_end_and_grew_again_stops(installation: Installation) -> None:
-    """Its new records would lie below what was decided, and pass unseen."""
+    """Its new records would be below what was decided, and would pass unnoticed."""
     total = installation.send(readings(40))
     installation.decide(total)
     row = stored_row(installation)
@@ -64,10 +64,11 @@ def test_input_that_lost_its_end_and_grew_again_stops(installation: Installation
 
 
 def test_a_remade_events_topic_ends_its_workers(installation: Installation) -> None:
-    """Both the one that owned the partition and the one that owned none; nothing of the new topic is ever released.
+    """Both the partition's owner and a worker without one end; nothing of the new topic is ever released.
 
-    Entries that were sent beside the question for the topic's id are aborted. The topic grows past the old positions at
-    once, so that no offset tells the two apart. The owner sleeps meanwhile, so that it never sees the topic missing.
+    Entries sent along with the request for the topic's id are aborted. The topic immediately grows past the old
+    positions, so that no offset distinguishes the two. The owner sleeps meanwhile, so that it never sees the topic
+    missing.
     """
     total = installation.send(readings(40))
     with installation.worker("a") as owner:
@@ -90,7 +91,7 @@ def test_a_remade_events_topic_ends_its_workers(installation: Installation) -> N
 
 
 def test_an_events_topic_that_grows_ends_its_workers(installation: Installation) -> None:
-    """Each at its next look, with the remedy, also one that owns nothing: nobody would read the new partitions."""
+    """Each ends at its next check, with the remedy, even if it owns nothing: nobody would read new partitions."""
     total = installation.send(readings(40))
     with installation.worker("a") as owner, installation.worker("b") as other:
         owner.await_committed(total)
@@ -108,7 +109,7 @@ def test_an_events_topic_that_grows_ends_its_workers(installation: Installation)
 
 
 def test_a_new_partition_of_grown_topics_decides_nothing(installation: Installation) -> None:
-    """Series that the new count puts there have spent elsewhere: they would have their whole budget again."""
+    """Series that the new count puts there have spent elsewhere: they would get their whole budget again."""
     total = installation.send(readings(40))
     installation.decide(total)
     before = _written(installation)
@@ -123,7 +124,7 @@ def test_a_new_partition_of_grown_topics_decides_nothing(installation: Installat
 
 
 def test_a_worker_without_its_events_topic_is_not_ready(installation: Installation) -> None:
-    """It waits: the topic may only be hidden. Made again it is another one."""
+    """It waits, because the topic may only be hidden. A recreated topic is a different one."""
     total = installation.send(readings(40))
     with installation.worker() as worker:
         worker.await_committed(total)
@@ -137,7 +138,7 @@ def test_a_worker_without_its_events_topic_is_not_ready(installation: Installati
 
 
 def _written(installation: Installation) -> list[int]:
-    """Return how much each topic of outputs holds, aborted records too."""
+    """Return how much each output topic holds, including aborted records."""
     names = installation.names
     return [
         len(installation.read(topic, "read_uncommitted")) for topic in (names.ledger, names.releases, names.rejects)

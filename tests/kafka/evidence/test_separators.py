@@ -1,4 +1,4 @@
-"""Another `member_separator` on a real broker: series that were placed by one never go on, or begin, under another."""
+"""Another `member_separator` on a real broker: series placed by one never continue or begin under another."""
 
 import json
 from typing import Any
@@ -27,7 +27,7 @@ def reading(series: str, step: int = 0) -> dict[str, object]:
 
 
 def test_another_separator_stops_every_partition(installation: Installation) -> None:
-    """The empty partition too: a series whose spends lie on the other one could begin anew there."""
+    """The empty partition stops too: a series whose spends are on the other one could start over there."""
     total = installation.send([reading("p/a"), reading("p/b"), reading("p/c")])
     with installation.worker() as worker:
         worker.await_committed(total)
@@ -46,7 +46,7 @@ def test_another_separator_stops_every_partition(installation: Installation) -> 
 
 
 def test_without_series_a_separator_may_come(installation: Installation) -> None:
-    """What nobody was placed by binds nobody; the new one is in every row before anything is decided."""
+    """A separator that placed no series binds nobody; the new one is in every row before anything is decided."""
     for name, separator in (("a", "/"), ("b", ":")):
         with installation.worker(name, member_separator=separator) as worker:
             worker.await_log("page, metrics and health at")
@@ -59,7 +59,7 @@ def test_without_series_a_separator_may_come(installation: Installation) -> None
 
 
 def test_recovered_members_claim_no_more(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
-    """Claims and caps come back from the ledger alone, under the separator that wrote it and no other."""
+    """Claims and caps are restored from the ledger alone, only under the separator that wrote it."""
     total = installation.send([reading("p/a"), reading("p/b"), reading("q/a")])
     installation.decide(total)
     installation.delete(installation.names.changelog)

@@ -1,4 +1,4 @@
-"""Input that the group's offset skips, found in the log of a cluster in memory."""
+"""Input that the group's offset skips, found in the log of an in-memory cluster."""
 
 import orjson
 import pytest
@@ -17,7 +17,7 @@ EVENT = Draft(None, b'{"series":"home-1","timestamp":1,"value":1.0}', 0)
 
 @pytest.mark.parametrize("at_once", [True, False])
 async def test_each_record_up_to_the_offset_is_skipped_and_none_beyond(site: Site, *, at_once: bool) -> None:
-    """Whether it came alone or in a batch with records that are not decided yet."""
+    """This holds if it came alone, or in a batch with records that are not decided yet."""
     for drafts in [[EVENT] * COUNT] if at_once else [[EVENT]] * COUNT:
         site.cluster.append(Place(NAMES.events, 0), drafts)
     async with MemoryBrokers(site.cluster, "reads", "life", NAMES).reader("read_committed") as reader:
@@ -28,7 +28,7 @@ async def test_each_record_up_to_the_offset_is_skipped_and_none_beyond(site: Sit
 
 
 async def test_readings_of_units_are_read_again_and_not_skipped(site: Site) -> None:
-    """Their rows hold them, also watermarks; of what else is skipped, records that a step may count are told."""
+    """Their rows hold them, and watermarks; of other skipped input, records that a step may count are reported."""
     kinds = ("observation", "home-1"), ("observation", "home-2"), ("contribution", "ward"), ("watermark", "home-1")
     for kind, series in kinds:
         written = {"type": kind, "series": series, "timestamp": 1, "seed": "0" * 64, "member": "a", "value": 1.0}
@@ -43,7 +43,7 @@ async def test_readings_of_units_are_read_again_and_not_skipped(site: Site) -> N
 
 @pytest.mark.parametrize("lost_batches", [0, 2])
 async def test_one_record_that_the_group_skips_stops_the_partition(site: Site, lost_batches: int) -> None:
-    """Whether the rows are whole or older than the outputs."""
+    """The rows may be whole, or older than the outputs."""
     await site.goes_on("a", *([observation("home-1", nth, 1.0)] for nth in (1, 2, 3)))
     rows = [one.offset for one in site.committed(NAMES.changelog) if one.key == PARTITION_KEY]
     site.cluster.log(NAMES.changelog, 0).lose_tail(rows[-1 - lost_batches] + 2)
@@ -53,7 +53,7 @@ async def test_one_record_that_the_group_skips_stops_the_partition(site: Site, l
 
 
 async def test_the_last_decided_record_must_lie_where_it_lay(site: Site) -> None:
-    """It is gone though the log begins with its offset; a later one stands there."""
+    """It is gone although the log begins with its offset; a later record is in its place."""
     await site.goes_on("a", [observation("home-1", 1, 1.0)])
     site.append(observation("home-1", 2, 1.0))
     site.cluster.log(NAMES.events, 0).lose_within(0, 1)

@@ -15,9 +15,9 @@ MakeStore = Callable[[Path], StateStore]
 
 @pytest.fixture
 def store_in() -> Iterator[MakeStore]:
-    """Return what makes the store of a worker in a data folder; all are closed at the end of the test.
+    """Return a function that makes a worker's store in a data folder; all are closed when the test ends.
 
-    Most users may have 1,024 files open at once.
+    Most users may have 1,024 files open simultaneously.
     """
     made: list[StateStore] = []
 

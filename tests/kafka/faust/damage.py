@@ -1,4 +1,4 @@
-"""Kinds of damage to a local copy, done to RocksDB's own files."""
+"""Kinds of damage to a local copy, applied to RocksDB's own files."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ _FILES: Final = {
 
 
 def flipped(file: Path) -> None:
-    """Turn bytes all over a file."""
+    """Flip bytes all over a file."""
     held = bytearray(file.read_bytes())
     for at in range(0, len(held), max(1, len(held) // 50)):
         held[at] ^= 0xFF
@@ -26,7 +26,7 @@ def flipped(file: Path) -> None:
 
 
 def middle_flipped(file: Path) -> None:
-    """Turn a stretch of a table's rows; what a database reads when it opens it stays whole."""
+    """Flip a stretch of a table's rows, leaving intact what a database reads when it opens the table."""
     held = bytearray(file.read_bytes())
     for at in range(len(held) // 3, len(held) // 2):
         held[at] ^= 0xFF

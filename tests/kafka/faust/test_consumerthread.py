@@ -1,4 +1,4 @@
-"""The consumer's thread at its end, against a real broker."""
+"""The consumer's thread as it ends, against a real broker."""
 
 import asyncio
 import threading
@@ -31,7 +31,7 @@ POLL_SECONDS = 3
 
 @pytest.fixture
 async def app(installation: Installation) -> AsyncIterator[App]:
-    """An app that works on its partitions."""
+    """An app that is working on its partitions."""
     settings = installation.settings()
     names = installation.names
     topic = EventsTopic(settings, names.events, (await describe(settings, names))[names.events].id)
@@ -55,25 +55,25 @@ def thread(consumer: Consumer) -> ConsumerThread:
 
 
 def decided(app: App) -> int:
-    """Return how much input it has decided."""
+    """Return how much input the app has decided."""
     return sum(app.partitions.positions().values())
 
 
 async def test_nothing_waits_in_a_queue_that_faust_empties(
     app: App, thread: ConsumerThread, installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Faust does so at the end of a rebalance: a fetch in it was lost, and its partition waited for it for ever."""
+    """Faust empties it at the end of a rebalance: a fetch in it was lost, and its partition waited forever."""
     seek, put = app.consumer.perform_seek, app.partitions.put
     early: list[int] = []
 
     def noted(number: int, fetched: Delivery, message: Any) -> None:
-        """Note a fetch that came before the rebalance has ended."""
+        """Note a fetch that came before the rebalance ended."""
         if app.rebalancing:
             early.append(number)
         put(number, fetched, message)
 
     async def slowly() -> None:
-        """Seek, and give fetches time to come before Faust empties its queues, and resumes its flow."""
+        """Seek, and give fetches time to arrive before Faust empties its queues and resumes its flow."""
         await seek()
         await asyncio.to_thread(installation.send, list(readings(200)))
         await asyncio.sleep(2.0)
@@ -86,7 +86,7 @@ async def test_nothing_waits_in_a_queue_that_faust_empties(
 
 
 async def test_a_crashed_app_stops(app: App, consumer: Consumer, thread: ConsumerThread) -> None:
-    """Its consumer's thread ended by itself: who asks it is refused at once, and nothing of the app is left running."""
+    """Its consumer's thread ended by itself: requests are refused immediately, and nothing of the app keeps running."""
     tp = TP(app.events_topic, 0)
     assert await thread.committed(tp) is None, "it answers: nothing was decided yet"
     await consumer.crash(KafkaConnectionError())
@@ -103,7 +103,7 @@ async def test_a_crashed_app_stops(app: App, consumer: Consumer, thread: Consume
 
 
 async def test_what_was_asked_is_refused_when_the_thread_ends(thread: ConsumerThread) -> None:
-    """Nobody waits for ever; who is cancelled meanwhile is cancelled, and not refused."""
+    """Nobody waits forever; a caller cancelled meanwhile is cancelled, and not refused."""
 
     async def ask() -> None:
         """Ask for what never comes."""
@@ -121,7 +121,7 @@ async def test_what_was_asked_is_refused_when_the_thread_ends(thread: ConsumerTh
 
 
 async def test_it_looks_again_when_it_is_asked(thread: ConsumerThread) -> None:
-    """A partition is wanted again that was full: nobody waits until something else is fetched, or a second."""
+    """A partition that was full is wanted again: nobody waits until something else is fetched, or for a second."""
     async with asyncio.timeout(SECONDS):
         asked = asyncio.create_task(thread.getmany(set(), 1e6))
         while (await asyncio.wait({asked}, timeout=2.0))[0]:  # what begins may wake it
@@ -132,7 +132,7 @@ async def test_it_looks_again_when_it_is_asked(thread: ConsumerThread) -> None:
 
 @pytest.fixture
 def short_interval(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a worker that hangs leave its group soon: Faust takes its own settings from the environment."""
+    """Make a hanging worker leave its group soon: Faust takes its own settings from the environment."""
     monkeypatch.setenv("BROKER_MAX_POLL_INTERVAL", str(POLL_SECONDS))
 
 
@@ -140,7 +140,7 @@ def short_interval(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_an_app_that_hangs_leaves_its_group_and_joins_again(
     app: App, thread: ConsumerThread, installation: Installation
 ) -> None:
-    """Its thread goes on with heartbeats: the group would wait for ever for what nobody decides."""
+    """Its thread continues with heartbeats, so the group would wait forever for what nobody decides."""
     assert thread.in_group
 
     async def nobody_left() -> None:
@@ -156,7 +156,7 @@ async def test_an_app_that_hangs_leaves_its_group_and_joins_again(
 
 
 async def test_unreadable_input_does_not_hide_that_the_app_hangs(app: App, thread: ConsumerThread) -> None:
-    """A call that raises is under way for ever in the eyes of aiokafka; then no silence of the app is idle time."""
+    """To aiokafka a call that raises is under way forever; from then on no silence of the app is idle time."""
     fetcher, subscription = thread._ensure_consumer()._fetcher, thread._ensure_consumer()._subscription  # noqa: SLF001
     unreadable = FetchError(error=UnreadableBatchError(app.events_topic, 0, 0, "zstd", ValueError()), backoff=0)
     thread.thread_loop.call_soon_threadsafe(fetcher._records.setdefault, TP(app.events_topic, 0), unreadable)  # noqa: SLF001
@@ -166,12 +166,12 @@ async def test_unreadable_input_does_not_hide_that_the_app_hangs(app: App, threa
 
 
 async def test_heartbeats_that_an_error_ended_begin_again(thread: ConsumerThread, installation: Installation) -> None:
-    """No others begin before the next rebalance: the group would drop an idle worker, for good."""
+    """No other heartbeats begin before the next rebalance: the group would drop an idle worker, for good."""
     group = thread._ensure_consumer()._coordinator  # noqa: SLF001
     send, answered = group._do_heartbeat, threading.Event()  # noqa: SLF001
 
     async def refused() -> bool:
-        """Be told once what aiokafka does not know, as brokers may in trouble."""
+        """Return once an answer that aiokafka does not know, as brokers in trouble may send."""
         group._do_heartbeat = heard  # noqa: SLF001
         raise UnknownError
 
@@ -187,7 +187,7 @@ async def test_heartbeats_that_an_error_ended_begin_again(thread: ConsumerThread
 
 
 async def test_a_worker_whose_group_is_given_up_crashes(app: App, thread: ConsumerThread) -> None:
-    """The routine of aiokafka has ended: nobody would join again, and a restart does."""
+    """The routine of aiokafka has ended, so nobody would rejoin; a restart does."""
     group = thread._ensure_consumer()._coordinator  # noqa: SLF001
 
     async def broken() -> None:
@@ -202,7 +202,7 @@ async def test_a_worker_whose_group_is_given_up_crashes(app: App, thread: Consum
 
 
 async def test_what_nobody_wants_is_not_taken(app: App, consumer: Consumer, installation: Installation) -> None:
-    """Taken while all partitions are full, or paused, it would be dropped, and nothing fetch it again."""
+    """If taken while all partitions are full or paused, it would be dropped and never fetched again."""
     places = [TP(app.events_topic, number) for number in (0, 1)]
     for place in places:
         consumer.on_buffer_full(place)
@@ -216,7 +216,7 @@ async def test_what_nobody_wants_is_not_taken(app: App, consumer: Consumer, inst
 
 
 async def test_nobody_waits_longer_than_is_said(app: App, thread: ConsumerThread) -> None:
-    """Brokers that are away answer never; whoever asks after that is refused as well."""
+    """Brokers that are away never answer; anyone who asks after that is refused as well."""
     thread.answer_for(0.1)
     async with asyncio.timeout(SECONDS):
         with pytest.raises(ConsumerEndedError):

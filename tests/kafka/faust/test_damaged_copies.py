@@ -1,4 +1,4 @@
-"""A worker whose local state is damaged, or whose machine gives it no more, on a real broker."""
+"""A worker whose local state is damaged, or whose machine runs out of resources, on a real broker."""
 
 import asyncio
 import os
@@ -47,7 +47,7 @@ def copy_of(installation: Installation, partition: int) -> Path:
 
 
 def test_damaged_copies_are_read_back_from_the_changelog(broker: LocalBroker, tmp_path: Path) -> None:
-    """Every kind of damage, each to a partition of its own: all go on as if nothing had happened."""
+    """Every kind of damage hits a partition of its own; all continue as if nothing had happened."""
     installation = Installation(broker, tmp_path, "damaged-copies", partitions=PARTITIONS)
     installation.more = {"data_folder": tmp_path / "data"}
     total = installation.send(readings(1_200, series=200))
@@ -75,7 +75,7 @@ def test_damaged_copies_are_read_back_from_the_changelog(broker: LocalBroker, tm
 
 
 def test_damage_found_during_work(installation: Installation) -> None:
-    """A row that cannot be read is read back with all others at that moment; no series begins anew."""
+    """A row that cannot be read is read back with all others at that moment; no series starts over."""
     installation.more["cached_series"] = 100
     total = installation.send(readings(2_000, series=500))
     installation.decide(total)
@@ -96,7 +96,7 @@ def test_damage_found_during_work(installation: Installation) -> None:
 
 
 def test_a_damaged_standby_copy_begins_anew(installation: Installation) -> None:
-    """Who stands by discards it, reads all of the changelog, and takes over from what it has."""
+    """The standby discards it, reads the whole changelog, and takes over from what it has."""
     installation.more["standby_replicas"] = 1
     other = str(installation.folder / "other")
     total = installation.send(readings(400))
@@ -141,7 +141,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_ends_the_worker_and_another_goes_on(
     installation: Installation, small_disk: Path, policy: str
 ) -> None:
-    """The disk, its folder and the remedy are named; a restart on it joins nobody; another folder goes on."""
+    """The disk, its folder and the remedy are named; a restart on it joins no group; another folder works."""
     total = installation.send(readings(200))
     folder = small_disk / "data"
     with installation.worker(data_folder=str(folder), exit_when_stopped=policy) as worker:
@@ -173,7 +173,7 @@ def _fill(descriptor: int) -> None:
 
 
 def test_too_many_open_files_end_the_worker_without_a_flood(installation: Installation) -> None:
-    """The limit and the remedy are named, the partitions go to others, and the log stays small."""
+    """The log names limit and remedy and stays small, and other workers get the partitions."""
     total = installation.send(readings(200))
     with installation.worker() as worker:
         worker.await_committed(total)
@@ -193,6 +193,6 @@ def test_too_many_open_files_end_the_worker_without_a_flood(installation: Instal
 
 
 async def _steal(installation: Installation) -> None:
-    """Take the transactional ids over, so that the worker needs new connections."""
+    """Take over the transactional ids, so that the worker needs new connections."""
     for partition in range(installation.partitions):
         await (await PartitionProducer.open(installation.settings(), partition)).stop()

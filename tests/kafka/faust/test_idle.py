@@ -1,4 +1,4 @@
-"""A worker that nothing is sent to stays in its group; one that is outside says so."""
+"""A worker that receives nothing stays in its group; one that is outside says so."""
 
 import re
 import time
@@ -18,7 +18,7 @@ POLL_SECONDS = 3
 
 
 def forget_the_last_batch() -> None:
-    """Have this worker show the lag of its last batch for a second: 15 in an installation."""
+    """Make this worker show the lag of its last batch for a second: 15 in an installation."""
     partition.IDLE_SECONDS = 1
 
 
@@ -28,9 +28,10 @@ LAG = re.compile(r"^(landmark_event_lag_seconds\{.*\}) .*$", re.MULTILINE)
 def test_it_decides_what_comes_after_long_silence(
     installation: Installation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """It was in no group any more: what was sent later waited for a restart, and nothing said so.
+    """It used to be in no group any more: later input waited for a restart, and nothing said so.
 
-    Nor does the shipped alert fire while it idles: the lag of the last batch, which it showed on, made it do so.
+    Nor does the shipped alert fire while the worker idles: it used to, because the lag of the last batch was still
+    shown.
     """
     monkeypatch.setenv("BROKER_MAX_POLL_INTERVAL", str(POLL_SECONDS))
     installation.prepare = forget_the_last_batch
@@ -49,18 +50,18 @@ def test_it_decides_what_comes_after_long_silence(
 
 
 GRACE_SECONDS = 3
-"""For which a worker of the next test may be outside its group: 120 in an installation (test_membership.py)."""
+"""How long a worker of the next test may be outside its group: 120 in an installation (test_membership.py)."""
 
 
 def have_little_grace() -> None:
-    """Have this worker wait for a part of a rebalance alone."""
+    """Make this worker wait for only part of a rebalance."""
     membership.REBALANCES = GRACE_SECONDS / 60
 
 
 def test_a_worker_outside_its_group_says_so(
     installation: Installation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Metric, probes, page, `top` and log: no figure reads as if all were well. It leaves at its first heartbeat."""
+    """Metric, probes, page, `top` and log say so; no figure looks well. It leaves at its first heartbeat."""
     monkeypatch.setenv("BROKER_MAX_POLL_INTERVAL", "0")
     installation.prepare = have_little_grace
     with installation.worker() as worker:

@@ -6,11 +6,11 @@ import time
 from tests.kafka.installation import Installation, readings
 
 MOST_SECONDS = 20.0
-"""Until a worker has ended: docs/how-to/scale-out.md says so."""
+"""The longest time until a worker has ended, as docs/how-to/scale-out.md says."""
 
 
 def test_a_worker_ends_while_its_group_waits_for_another(installation: Installation) -> None:
-    """Whoever sleeps keeps the group's next agreement waiting for its whole session: who ends leaves nevertheless."""
+    """A sleeper delays the group's next agreement for its whole session: a worker that ends leaves nevertheless."""
     installation.more["session_timeout_ms"] = 45_000
     total = installation.send(readings(1_000))
     with installation.worker("sleeper") as sleeper, installation.worker("ends") as worker:

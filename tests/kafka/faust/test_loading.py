@@ -1,4 +1,4 @@
-"""Rows that are read back in are loaded as a table of their own: they rule as written ones do, whatever happens."""
+"""Rows that are read back are loaded as a separate table: they rule as written ones do, whatever happens."""
 
 import shutil
 from pathlib import Path
@@ -28,7 +28,7 @@ from tests.suite.speeds import scaled
 def test_rows_that_are_loaded_rule_as_written_ones_do(
     written: list[tuple[bool, dict[int, bytes | None]]], tmp_path_factory: pytest.TempPathFactory, store_in: MakeStore
 ) -> None:
-    """Loaded over written ones, or written over loaded ones, as single rows or with very many others."""
+    """This holds if loaded over written ones or written over loaded ones, singly or with very many others."""
     store, expected = store_in(tmp_path_factory.mktemp("copy")), dict[bytes, bytes]()
     for offset, (loads, numbered) in enumerate(written):
         rows = {b"s%03d" % number: value for number, value in numbered.items()}
@@ -50,7 +50,7 @@ def test_rows_that_are_loaded_rule_as_written_ones_do(
 
 
 def test_what_was_loaded_outlives_a_killed_process(tmp_path: Path, store_in: MakeStore) -> None:
-    """Rows and offset stand in a table at once; of one that was not taken in, nothing is known."""
+    """A table holds rows and offset together; nothing is known of a table that was not taken in."""
     store, rows = store_in(tmp_path / "worker"), list(ROWS.items())
     store.load(0, dict(rows[:1_500]), 1)
     store.write(0, rows[1_500:1_600], 2)
@@ -71,7 +71,7 @@ def test_what_was_loaded_outlives_a_killed_process(tmp_path: Path, store_in: Mak
 
 
 def test_a_table_that_cannot_be_made_is_trouble_of_the_copy(tmp_path: Path, store_in: MakeStore) -> None:
-    """Nothing of it is there, and the copy answers nothing more until it is opened again."""
+    """Nothing of it exists, and the copy answers nothing more until it is reopened."""
     store = store_in(tmp_path)
     store.write(0, [(b"s", b"row")], 1)
     (store.partition_path(0) / "incoming").mkdir()
@@ -85,7 +85,7 @@ def test_a_table_that_cannot_be_made_is_trouble_of_the_copy(tmp_path: Path, stor
 
 
 def test_rows_packed_by_snappy_are_read_and_new_ones_are_packed_by_lz4(tmp_path: Path, store_in: MakeStore) -> None:
-    """A copy of an earlier version, which took RocksDB's default, goes on with both in it."""
+    """A copy of an earlier version, which used RocksDB's default, continues with both in it."""
     store, rows = store_in(tmp_path), list(ROWS.items())
     path = store.partition_path(0)
     path.mkdir(parents=True)

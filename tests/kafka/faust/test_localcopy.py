@@ -1,4 +1,4 @@
-"""The local copy of a partition under every kind of damage: no row passes for absent, and a new copy can be made."""
+"""A partition's local copy under any damage: no row passes for absent, and a new copy can be made."""
 
 import os
 import resource
@@ -21,7 +21,7 @@ ROWS = {b"s%04d" % number: os.urandom(200) for number in range(2_000)}
 
 @pytest.fixture
 def store(tmp_path: Path, store_in: MakeStore) -> StateStore:
-    """A store whose partition 0 has half of the rows in a table, half in the log of writes."""
+    """A store whose partition 0 has half of its rows in a table and half in the write-ahead log."""
     store = store_in(tmp_path)
     rows = list(ROWS.items())
     store.write(0, rows[:1_000], 1)
@@ -34,7 +34,7 @@ def store(tmp_path: Path, store_in: MakeStore) -> StateStore:
 
 @pytest.fixture
 def killed(store: StateStore, tmp_path: Path, store_in: MakeStore) -> StateStore:
-    """A store over files as `kill -9` leaves them."""
+    """A store over files in the state that `kill -9` leaves."""
     (left := tmp_path / "left").mkdir()
     shutil.copytree(store.path, left / store.path.relative_to(tmp_path))
     return store_in(left)
@@ -42,7 +42,7 @@ def killed(store: StateStore, tmp_path: Path, store_in: MakeStore) -> StateStore
 
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_a_damaged_copy_is_whole_up_to_its_offset_or_discarded(killed: StateStore, kind: str) -> None:
-    """Whatever is done to its files: what it says to hold it holds, else nothing; and it takes rows again."""
+    """Whatever is done to its files, it holds what it claims to hold, or nothing; and it accepts rows again."""
     damage_copy(killed.partition_path(0), kind)
     try:
         killed.reopen(0)
@@ -58,7 +58,7 @@ def test_a_damaged_copy_is_whole_up_to_its_offset_or_discarded(killed: StateStor
 
 
 def test_a_copy_that_was_open_when_the_machine_ended_is_discarded(killed: StateStore) -> None:
-    """Writes of its last minutes may be missing in its middle; a process that is killed leaves a whole copy."""
+    """Writes of the last minutes may be missing in its middle; a process that is killed leaves a whole copy."""
     assert killed.reopen(0) is None
     mark = killed.partition_path(0) / "open"
     killed.release(0)
@@ -75,7 +75,7 @@ def test_a_copy_that_was_open_when_the_machine_ended_is_discarded(killed: StateS
 
 
 def test_an_earlier_log_of_writes_that_is_empty_is_a_hole(tmp_path: Path, store_in: MakeStore) -> None:
-    """RocksDB would go on with the next one, as the control shows: at the newest offset, without the rows between."""
+    """RocksDB would continue with the next log, as the control shows: at the newest offset, without rows between."""
     options = rocksdict.Options(raw_mode=True)
     options.set_write_buffer_size(1 << 20)
     options.set_max_write_buffer_number(10)
@@ -108,7 +108,7 @@ def test_an_earlier_log_of_writes_that_is_empty_is_a_hole(tmp_path: Path, store_
 
 @pytest.mark.parametrize("ask", ["read", "scan", "both"])
 def test_damage_found_while_it_is_read(store: StateStore, ask: str) -> None:
-    """No key passes for absent, no scan ends early, and nothing else is answered until the copy is opened anew."""
+    """No key passes for absent, no scan ends early, and nothing else is answered until the copy is reopened."""
     middle_flipped(next(store.partition_path(0).glob("*.sst")))
 
     def asked() -> None:
@@ -129,7 +129,7 @@ def test_damage_found_while_it_is_read(store: StateStore, ask: str) -> None:
 
 
 def test_damage_found_while_it_is_written(store: StateStore) -> None:
-    """A folder that vanishes shows when rows are written out of memory; the copy is made again."""
+    """A vanished folder is noticed when rows are flushed from memory; the copy is made again."""
     shutil.rmtree(store.partition_path(0))
     with pytest.raises(DamagedCopyError) as found:
         store._asked(0, lambda database: database.flush())  # noqa: SLF001 (RocksDB does it by itself after megabytes)
@@ -141,7 +141,7 @@ def test_damage_found_while_it_is_written(store: StateStore) -> None:
 
 @contextmanager
 def limited(which: int, most: int) -> Iterator[None]:
-    """Lower a limit of this process inside the block."""
+    """Lower a limit of this process within the block."""
     before = resource.getrlimit(which)
     resource.setrlimit(which, (most, before[1]))
     try:
@@ -151,7 +151,7 @@ def limited(which: int, most: int) -> Iterator[None]:
 
 
 def test_a_full_disk_is_named(store: StateStore) -> None:
-    """The write fails whole; with space again the copy is what it was before."""
+    """The write fails completely; once there is space again, the copy is as it was before."""
     written = [1_900]
 
     def fill() -> None:
@@ -172,7 +172,7 @@ def test_a_full_disk_is_named(store: StateStore) -> None:
 
 
 def test_too_many_open_files_are_named(killed: StateStore) -> None:
-    """It may pass, so it is tried again; nothing is discarded for it."""
+    """The shortage may pass, so opening is tried again; nothing is discarded because of it."""
     killed.offset(1)
     assert files_exhausted() is None
     # No descriptor lies below 0. Below the first free one, any that is closed meanwhile would make room again.
@@ -188,7 +188,7 @@ def test_too_many_open_files_are_named(killed: StateStore) -> None:
 def test_a_copy_that_another_process_holds_is_not_discarded(
     store: StateStore, tmp_path: Path, store_in: MakeStore
 ) -> None:
-    """Two stores over one folder: the second is told of the lock, and the first loses nothing."""
+    """With two stores over one folder, the second is told about the lock, and the first loses nothing."""
     second = store_in(tmp_path)
     with pytest.raises(LocalStateError) as found:
         second.reopen(0)
@@ -198,7 +198,7 @@ def test_a_copy_that_another_process_holds_is_not_discarded(
 
 @pytest.mark.parametrize("kind", ["a folder that is no folder", "a mount that cannot be removed"])
 def test_a_copy_that_cannot_be_removed_is_named(killed: StateStore, kind: str) -> None:
-    """The path and the reason; nothing of the partition is answered."""
+    """The path and the reason are named; nothing of the partition is answered."""
     undo: Callable[[], None] = {
         "a folder that is no folder": _file_for_folder,
         "a mount that cannot be removed": _immovable,
@@ -212,14 +212,14 @@ def test_a_copy_that_cannot_be_removed_is_named(killed: StateStore, kind: str) -
 
 
 def _file_for_folder(path: Path) -> Callable[[], None]:
-    """Put a file where the folder of all copies stood."""
+    """Put a file in place of the folder of all copies."""
     shutil.rmtree(path.parent)
     path.parent.write_text("")
     return lambda: None
 
 
 def _immovable(path: Path) -> Callable[[], None]:
-    """Damage a copy whose folder only root could change; root itself needs a mount to be kept from it."""
+    """Damage a copy whose folder only root could change; keeping root itself out takes a mount."""
     damage_copy(path, "CURRENT emptied")
     if os.geteuid() != 0:
         path.chmod(0o500)

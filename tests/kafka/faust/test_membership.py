@@ -8,7 +8,7 @@ from stream_app.setup.settings import Settings
 
 
 class Clock:
-    """A clock that stands until it is moved."""
+    """A clock that stands still until it is moved."""
 
     def __init__(self) -> None:
         """Begin at some time."""
@@ -22,7 +22,7 @@ class Clock:
 def test_only_time_outside_counts_and_only_while_brokers_answer(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A worker that starts, one rebalance after another, an outage of the brokers: none is lost; then one is, once."""
+    """A start, consecutive rebalances, an outage of the brokers: no worker is lost; then one is, once."""
     clock = Clock()
     monkeypatch.setattr(membership, "time", clock)
     caplog.set_level("INFO")

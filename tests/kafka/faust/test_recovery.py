@@ -1,4 +1,4 @@
-"""Faust's recovery as the shell of standby copies: what they hold says from where their changelog is read."""
+"""Faust's recovery as the shell of standby copies: their content says where their changelog is read from."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ CHANGELOG = TP("changelog", 0)
 
 @pytest.fixture
 def recovery(tmp_path: Path, store_in: MakeStore) -> Recovery:
-    """Make the recovery of a worker that is assigned a standby copy again and again."""
+    """Create the recovery of a worker to which a standby copy is assigned again and again."""
     store = store_in(tmp_path)
     app: Any = store.app
     app.store, app.measures = store, Metrics()
@@ -25,7 +25,7 @@ def recovery(tmp_path: Path, store_in: MakeStore) -> Recovery:
 
 
 def assign(recovery: Recovery) -> int | None:
-    """Assign the copy, and return the offset that Faust then seeks to."""
+    """Assign the copy, and return the offset to which Faust then seeks."""
     recovery.add_standby(recovery.app.store.table, CHANGELOG)
     return recovery.standby_offsets[CHANGELOG]
 
@@ -38,7 +38,7 @@ def test_a_copy_is_read_on_from_its_last_record(recovery: Recovery) -> None:
 
 
 def test_a_discarded_copy_is_read_from_the_beginning(recovery: Recovery) -> None:
-    """Faust keeps the offset of a partition that stays with a worker: what is read from there on is not whole."""
+    """Faust keeps the offset of a partition that stays with a worker: reading on from there skips records."""
     assign(recovery)
     recovery.apply(CHANGELOG, Records.of(OLD))
     recovery.apply(CHANGELOG, Records.of(NEW[6:]))
@@ -48,7 +48,7 @@ def test_a_discarded_copy_is_read_from_the_beginning(recovery: Recovery) -> None
 
 
 def test_a_damaged_copy_is_read_from_the_beginning(recovery: Recovery) -> None:
-    """It is discarded when it is opened, at an assignment that leaves it with this worker."""
+    """The copy is discarded when opened, at an assignment that leaves it with this worker."""
     assign(recovery)
     recovery.apply(CHANGELOG, Records.of(OLD))
     store = recovery.app.store
