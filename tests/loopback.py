@@ -7,7 +7,7 @@ from tests.patience import ANSWER_SECONDS
 
 
 def ask(port: int, path: str, method: str = "GET") -> tuple[HTTPResponse, bytes]:
-    """Return what it answers, and the body of that."""
+    """Return the server's answer, and its body."""
     with closing(HTTPConnection("127.0.0.1", port, timeout=ANSWER_SECONDS)) as connection:
         connection.request(method, path)
         answer = connection.getresponse()

@@ -224,7 +224,7 @@ class Installation:
         self.forget(self.names.events, before, partitions)
 
     def forget(self, topic: str, before: int, partitions: Sequence[int] = ()) -> None:
-        """Delete the records of a topic that is not compacted below an offset."""
+        """Delete the records below an offset of a topic that is not compacted."""
         places = [TopicPartition(topic, number) for number in partitions or range(self.partitions)]
         deletion = {place: RecordsToDelete(before_offset=before) for place in places}
 
@@ -243,7 +243,7 @@ class Installation:
             await task(admin)
 
     def config(self, *more: str) -> str:
-        """Write the settings of who has no key, and more lines of TOML; return the file."""
+        """Write the settings of a user without a key, plus more lines of TOML; return the file."""
         file = self.folder / "command.toml"
         lines = (
             f'bootstrap_servers = "{self.broker.bootstrap_servers}"',
@@ -256,7 +256,7 @@ class Installation:
         return str(file)
 
     def ruled(self) -> tuple[Path, list[str]]:
-        """Write the default policies, one a line; return the file, and the settings of members as lines of TOML."""
+        """Write the default policies, one per line; return the file, and the settings of members as TOML lines."""
         (file := self.folder / "policies.jsonl").write_text("\n".join(map(json.dumps, (self.policy, *self.others))))
         caps = ("member_separator", "member_epsilon") if self.more.get("member_separator") else ()
         found = {name: self.more[name] for name in (*caps, "lifetime_epsilon") if name in self.more}

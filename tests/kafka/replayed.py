@@ -1,4 +1,4 @@
-"""What `replay` makes of an installation's input, beside what its topics hold."""
+"""What `replay` computes from an installation's input, compared with what its topics hold."""
 
 import json
 from collections import defaultdict
@@ -13,7 +13,7 @@ Chains = dict[str, list[bytes]]
 
 
 def replay(installation: Installation) -> Path:
-    """Decide all input that the topic holds without Kafka; return the folder of the outputs."""
+    """Decide all input in the topic without Kafka; return the folder of the outputs."""
     folder, names = installation.folder, installation.names
     (folder / "events.jsonl").write_bytes(b"".join(record.value + b"\n" for record in installation.read(names.events)))
     policies, members = installation.ruled()
@@ -33,7 +33,7 @@ def replay(installation: Installation) -> Path:
 
 
 def assert_topics_hold_what_replay_computes(installation: Installation) -> None:
-    """Releases and ledger are the same bytes, series by series; rejects name the same records."""
+    """Assert that releases and ledger have the same bytes per series; rejects name the same records."""
     folder, names = replay(installation), installation.names
     for topic, file in ((names.releases, "releases"), (names.ledger, "ledger")):
         replayed = _by_series((folder / f"{file}.jsonl").read_bytes().splitlines())

@@ -1,4 +1,4 @@
-"""What whoever seizes a machine finds: on its disk, and in the memory of a process that runs."""
+"""What anyone who seizes a machine finds on its disk and in the memory of a running process."""
 
 import os
 import re
@@ -13,10 +13,10 @@ PAGE_BYTES = 4_096
 
 
 def memory_of(process: int) -> bytes:
-    """Return everything that a process can write to: its heap, its stacks, its private pages.
+    """Return everything to which a process can write: its heap, its stacks, its private pages.
 
-    Pages that are neither in memory nor swapped out were never touched. Pages of a single byte value are left out too:
-    those that are zero, and those of freed memory that was overwritten.
+    Pages that are neither in memory nor swapped out were never touched. Pages with a single byte value are omitted too:
+    zero pages, and pages of freed memory that was overwritten.
     """
     pieces = []
     of = Path(f"/proc/{process}")
@@ -41,7 +41,7 @@ def _raw(path: Path) -> FileIO:
 
 
 def held_in(memory: bytes, secrets: Iterable[bytes]) -> set[bytes]:
-    """Return those of many secrets, each of four bytes at least, that lie in memory, in two passes over it."""
+    """Return those of many secrets, each at least four bytes long, that are in memory, in two passes over it."""
     by_head: dict[int, list[bytes]] = {}
     for secret in secrets:
         by_head.setdefault(int.from_bytes(secret[:4], "little"), []).append(secret)
@@ -60,14 +60,14 @@ def held_in(memory: bytes, secrets: Iterable[bytes]) -> set[bytes]:
 
 
 def forms(secret: bytes) -> tuple[bytes, bytes]:
-    """Return how a secret may stand somewhere."""
+    """Return the forms in which a secret may be stored."""
     return secret, secret.hex().encode()
 
 
 def disk_of(*folders: Path) -> Iterator[bytes]:
-    """Yield what each file below these folders holds, without the holes: Kafka's indexes are ten megabytes of little.
+    """Yield the content of each file below these folders without holes: Kafka's indexes are 10 MB of little.
 
-    A file that a running broker deletes meanwhile is passed over.
+    A file that a running broker deletes meanwhile is skipped.
     """
     for folder in folders:
         for place, _, names in os.walk(folder):

@@ -1,4 +1,4 @@
-"""The live backward loss on a real broker: measures that survive a restart, and `recover`."""
+"""The live backward loss on a real broker: metrics that survive a restart, and `recover`."""
 
 import json
 import shutil
@@ -22,7 +22,7 @@ NAMELESS = 3
 
 @pytest.fixture
 def installation(installation: Installation) -> Installation:
-    """Give it a correlation and an alarm level."""
+    """Give the installation a correlation and an alarm level."""
     file = installation.folder / "household.json"
     file.write_text(json.dumps({"backward": ROWS, "forward": ROWS}))
     installation.more |= {"correlations": {"household": file}, "correlation_alarm": ALARM}
@@ -31,7 +31,7 @@ def installation(installation: Installation) -> Installation:
 
 
 def audited(installation: Installation) -> dict[str, float]:
-    """Return the backward loss of every series with a correlation, from the ledger topic, hour by hour."""
+    """Return the backward loss of every correlated series from the ledger topic, hour by hour."""
     spends: dict[str, dict[int, float]] = {}
     for record in installation.read(installation.names.ledger):
         entry = json.loads(record.value)
@@ -67,7 +67,7 @@ def agree(worker: WorkerProcess, installation: Installation) -> None:
 def test_losses_are_counted_and_survive_restarts(
     installation: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Counts equal what the ledger says: while it runs, after a restart, a lost folder, and `recover`."""
+    """Counts agree with the ledger: at run time, after a restart, a lost folder, and `recover`."""
     total = installation.send([*nameless(), *readings(SERIES * 4)])
     with installation.worker() as worker:
         worker.await_committed(total)
@@ -95,7 +95,7 @@ def test_losses_are_counted_and_survive_restarts(
 
 
 def test_a_worker_without_its_correlation_does_not_start(installation: Installation) -> None:
-    """A missing file, and a default policy that names no entry, each end it with exit code 2 and the remedy."""
+    """A missing file or a default policy that names no entry ends it with exit code 2 and the remedy."""
     (installation.folder / "household.json").unlink()
     stopped(installation, "correlations.household", code=2)
     installation.more = {}

@@ -1,4 +1,4 @@
-"""How budgets stand in the metrics: which series count, in which class, under which label."""
+"""Budgets in the metrics: which series count, in which class, under which label."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -19,7 +19,7 @@ DEFAULT = default("home-*", protection=USER)
 
 
 def rows() -> dict[str, SeriesRow]:
-    """Return rows of every kind: under a default policy and their own, exhaustible and not, open and closed."""
+    """Return rows of every kind: with default and own policies, exhaustible or not, open and closed."""
     run = Run(Context(KEYS, (DEFAULT,), Limits(lifetime_nano=10**12)))
     run.feed_all([observation("home-1", step, 1.0) for step in (1, 2, 3)])
     run.feed_all([observation("home-2", step, 1.0) for step in (1, 2, 3, 4)])
@@ -30,14 +30,14 @@ def rows() -> dict[str, SeriesRow]:
 
 
 def reader(rows: dict[str, SeriesRow], fewest: int = 16) -> RowReader:
-    """Return what holds rows in memory."""
+    """Return a reader that holds rows in memory."""
     found = RowReader(MemoryRows(), 0, 100, fewest)
     found.take(rows)
     return found
 
 
 def test_series_count_in_the_class_of_their_share() -> None:
-    """A quarter left, three quarters left; closed series, event-level ones and a length that is over do not count."""
+    """They have a quarter or three quarters left; closed, event-level and finished series do not count."""
     standing = counted_budgets([reader(rows())])
     digest = DEFAULT.digest
     assert standing.left == {
@@ -50,7 +50,7 @@ def test_series_count_in_the_class_of_their_share() -> None:
 
 
 def test_labels_are_few_and_say_no_glob() -> None:
-    """However many default policies there are; equal ones share the first place."""
+    """Labels stay few for any number of default policies; equal ones share the first place."""
     many = [default(f"home-{nth}", epsilon=1 + nth / 100) for nth in range(2 * NAMED)]
     labels = labels_of([many[0], *many])
     assert set(labels.values()) == {"default-1", *(f"default-{nth}" for nth in range(3, NAMED + 1)), MORE}
@@ -59,7 +59,7 @@ def test_labels_are_few_and_say_no_glob() -> None:
 
 
 def test_what_is_shown_is_replaced() -> None:
-    """A second look shows itself alone; what stands under one label is added up."""
+    """A second look shows only itself; values under one label are added up."""
     metrics, labels = Metrics(), labels_of([])
     show_budgets(metrics, labels, counted_budgets([reader(rows())]))
     shown = scrape_of(metrics.text().decode(), 0).samples["landmark_budget_left_series"]
@@ -73,7 +73,7 @@ def test_what_is_shown_is_replaced() -> None:
 
 @pytest.mark.parametrize("fewest", [1, 100])
 def test_budgets_that_are_used_as_planned_do_not_count(fewest: int) -> None:
-    """Little left counts while a landmark is to come, or one may be registered, and not once all have passed."""
+    """A small remainder counts while a landmark is to come or may be registered, not once all have passed."""
     run = Run(Context(KEYS))
     for name, landmarks, spare in (("over", [1, 2], 0), ("to-come", [1, 9], 0), ("spare", [1, 2], 1)):
         protection = {"level": "landmark", "landmarks": landmarks, "spare": spare}
@@ -87,7 +87,7 @@ def test_budgets_that_are_used_as_planned_do_not_count(fewest: int) -> None:
 
 
 def test_columns_and_rows_count_alike() -> None:
-    """Whether a series stands as a row or in columns."""
+    """It makes no difference whether a series is stored as a row or in columns."""
     apart, together = reader(rows(), fewest=100), reader(rows(), fewest=1)
     together.take(rows())
     assert (len(apart.states), len(together.states)) == (0, 4)
@@ -95,7 +95,7 @@ def test_columns_and_rows_count_alike() -> None:
 
 
 def test_the_worst_is_that_of_the_largest_share() -> None:
-    """Of all series that are open, by literal fractions; nothing of no series."""
+    """The largest share of all open series is found by literal fractions; without series there is none."""
     run = Run(Context(KEYS, (DEFAULT,), Limits(lifetime_nano=10**12)))
     run.feed_all([observation("home-1", 1, 1.0)])
     run.feed_all([policy("bus-1", epsilon=4.0, protection=USER), *(observation("bus-1", step, 1.0) for step in (1, 2))])
@@ -114,7 +114,7 @@ def test_the_worst_is_that_of_the_largest_share() -> None:
 
 
 def test_of_equal_shares_that_of_the_largest_promise_counts() -> None:
-    """In columns as in rows, whichever comes first."""
+    """This holds in columns as in rows, whichever series comes first."""
     run = Run(Context(KEYS, (), Limits(lifetime_nano=10**12)))
     for nth, epsilon in enumerate((1.0, 4.0, 2.0)):
         run.feed_all([policy(f"a-{nth}", epsilon=epsilon, protection=USER), observation(f"a-{nth}", 1, 1.0)])
@@ -125,7 +125,7 @@ def test_of_equal_shares_that_of_the_largest_promise_counts() -> None:
 
 
 def test_rows_in_memory_are_the_last_of_each_series_and_bounded() -> None:
-    """A later row takes the place of an earlier one; series that changed longest ago go first."""
+    """A later row replaces an earlier one; series whose last change is oldest are dropped first."""
     row = rows()["home-1"]
     cache = RowCache(4)
     cache.put("home-1", row)

@@ -1,4 +1,4 @@
-"""Collected data in real workers: counts outlive restarts though nothing of them is ever written."""
+"""Collected data in real workers: counts survive restarts although they are never written."""
 
 import asyncio
 import json
@@ -28,9 +28,9 @@ INSTALLED: dict[str, Any] = {"more": {"batch_records": 40}}
 
 
 def test_open_steps_outlive_their_workers(installation: Installation) -> None:
-    """Stopped, killed, without its local state, or joined by another: each time in the middle of open steps.
+    """Workers are stopped, killed, lose their state or are joined by another, each time amid open steps.
 
-    One of them died between ledger entries and commit: the counts that another takes up again give the same bytes.
+    One of them died between ledger entries and commit: the counts that another resumes give the same bytes.
     """
     wards = Wards(5)
     with installation.worker() as worker:
@@ -77,7 +77,7 @@ def _abort_what_follows(installation: Installation) -> int:
 
 
 def test_lost_changelog_loses_no_count(installation: Installation) -> None:
-    """`recover` finds in the input which steps are open; the run goes on as if nothing had happened."""
+    """`recover` finds the open steps in the input; the run continues as if nothing had happened."""
     wards = Wards(5)
     with installation.worker() as worker:
         send_and_await(installation, worker, [*wards.begin(), *wards.hours(2, 30), *wards.half(20)])
@@ -95,9 +95,9 @@ def test_lost_changelog_loses_no_count(installation: Installation) -> None:
 def test_deleted_contributions_stop_until_given_up(
     installation: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A count of what is left would pass for the whole: the steps are given up, and never released.
+    """A count of the rest would pass for the whole: the steps are given up, and never released.
 
-    They stay given up however often the rows are rebuilt: at once, and behind a watermark with the changelog lost.
+    They stay given up however often the rows are rebuilt: immediately, and after a watermark with the changelog lost.
     """
     wards = Wards(5)
     # Nothing is approximated, and no count is noisy, almost surely.
@@ -146,13 +146,13 @@ def test_deleted_contributions_stop_until_given_up(
 
 
 def _given_up(capsys: pytest.CaptureFixture[str]) -> dict[int, int]:
-    """Return what `recover` says of each partition: how many series have steps given up."""
+    """Return, for each partition, how many series have steps given up according to `recover`."""
     found = json.loads(capsys.readouterr().out)["partitions"]
     return {one["partition"]: one["lost_counts"] for one in found}
 
 
 def test_watermarks_over_many_steps(installation: Installation) -> None:
-    """Watermarks that close thousands of steps each fit their transactions, and are released whole."""
+    """Watermarks that each close thousands of steps fit their transactions, and are released completely."""
     series = [f"ward-{nth}" for nth in range(3)]
     events = [ward_policy(name) for name in series]
     for turn in range(2):
@@ -167,7 +167,7 @@ def test_watermarks_over_many_steps(installation: Installation) -> None:
 
 
 def test_counts_are_found_nowhere(installation: Installation) -> None:
-    """Members, seeds and raw counts lie in the input alone: not in state, changelog, outputs, heads or logs."""
+    """Members, seeds and raw counts are only in the input: not in state, changelog, outputs, heads or logs."""
     signing = installation.folder / "signing.key"
     assert main(["keys", "new", str(signing), "--signing"]) == 0
     installation.more |= {"signing_key_file": signing, "head_interval_ms": 300}

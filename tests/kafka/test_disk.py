@@ -1,4 +1,4 @@
-"""What is on a disk is found wherever it stands, between holes too, and a broker may delete files meanwhile."""
+"""Data on a disk is found wherever it is, even between holes, and a broker may delete files meanwhile."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ MEGABYTE = 2**20
 
 
 def test_everything_but_holes(tmp_path: Path) -> None:
-    """Folders in folders, an empty file, and data behind ten megabytes of nothing, which are not read."""
+    """Nested folders, an empty file, and data after ten megabytes of holes are covered; holes are not read."""
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "plain").write_bytes(b"plain")
     (tmp_path / "a" / "empty").touch()
@@ -25,7 +25,7 @@ def test_everything_but_holes(tmp_path: Path) -> None:
 
 
 def test_what_is_deleted_meanwhile_is_passed_over(tmp_path: Path) -> None:
-    """The files that are left are read all the same."""
+    """The remaining files are read all the same."""
     for name in "abc":
         (tmp_path / name).write_text(name)
     reading = disk_of(tmp_path)

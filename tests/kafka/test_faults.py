@@ -1,4 +1,4 @@
-"""What goes wrong around a worker: binding ledger entries, a stolen producer, a killed broker, curious readers."""
+"""Trouble around a worker: binding ledger entries, a stolen producer, a killed broker, curious readers."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from tests.run import ACCEPTING
 
 
 def ledger_of(installation: Installation, events: list[dict[str, Any]], *options: str) -> list[dict[str, Any]]:
-    """Return the ledger that these events must give, replayed with more ``options``."""
+    """Return the ledger that these events must produce, replayed with additional ``options``."""
     folder = installation.folder
     (folder / "tail.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
     (folder / "policies.jsonl").write_text(json.dumps(installation.policy))
@@ -37,7 +37,7 @@ def ledger_of(installation: Installation, events: list[dict[str, Any]], *options
 
 
 def test_aborted_entries_bind(installation: Installation) -> None:
-    """A changed configuration must not draw a release anew that may have been read; the old one goes on."""
+    """A changed configuration must not redraw a release that may have been read; the old one continues."""
     total = installation.send(readings(400))
     installation.decide(total)
     fresh = {"series": "home-999", "timestamp": START_MS, "value": 3}
@@ -66,7 +66,7 @@ def key_info(worker: WorkerProcess) -> str:
 
 
 def test_a_foreign_key_stops_a_worker(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
-    """It decides nothing, a rehearsal says so before, and once it is accepted the audit sees series change."""
+    """It decides nothing, a rehearsal says so in advance, and once accepted, the audit sees series change."""
     total = installation.send(readings(60))
     with installation.worker() as worker:
         worker.await_committed(total)
@@ -104,7 +104,7 @@ def test_a_foreign_key_stops_a_worker(installation: Installation, capsys: pytest
 
 
 HOURS = 2
-"""Steps of home-999 whose entries are abandoned."""
+"""The number of steps of home-999 whose entries are abandoned."""
 
 
 def abandon(installation: Installation, released: int) -> tuple[int, list[dict[str, Any]], list[bytes]]:
@@ -131,7 +131,7 @@ def later_readings(start: int, end: int) -> list[dict[str, Any]]:
 
 
 def test_abandoned_entries_are_adopted(installation: Installation) -> None:
-    """Aborted entries whose input is lost stay spent: the chain goes on behind them, and the audit holds."""
+    """Aborted entries whose input is lost stay spent: the chain continues after them, and the audit holds."""
     total, entries, releases = abandon(installation, released=HOURS)
     assert installation.command("recover", "--accept-lost-input") == 0
     total += installation.send(later_readings(0, HOURS + 1))
@@ -147,18 +147,18 @@ def test_abandoned_entries_are_adopted(installation: Installation) -> None:
 def test_abandoned_entry_without_its_release_stops(
     installation: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its hash may have told the release, so it binds; the state behind it is unknown: recovery says so."""
+    """Its hash may have revealed the release, so it binds; the state after it is unknown, and recovery says so."""
     abandon(installation, released=HOURS - 1)
     assert installation.command("recover", "--accept-lost-input") == 2
     assert "release-lost" in capsys.readouterr().err
 
 
 def test_stolen_producer_is_opened_again(installation: Installation) -> None:
-    """Fenced while the group still counts it as the owner, a worker reads everything back and goes on."""
+    """Fenced while the group still counts it as the owner, a worker reads everything back and continues."""
     total = installation.send(readings(400))
 
     async def steal() -> None:
-        """Take the transactional id over, as a stray process would."""
+        """Take over the transactional id, as a stray process would."""
         for partition in range(installation.partitions):
             await (await PartitionProducer.open(installation.settings(), partition)).stop()
 

@@ -1,4 +1,4 @@
-"""Erasing keys beside a real broker: which crash schedules need an old key, and what is left of it afterwards."""
+"""Erasing keys with a real broker: which crash schedules need an old key, and what is left of it later."""
 
 import asyncio
 import json
@@ -37,12 +37,12 @@ DAILY: dict[str, Any] = {
 
 
 def value_of(series: int, day: int) -> float:
-    """Return what a home measures on a day."""
+    """Return the reading of a home on a day."""
     return (series * 31 + day * 17) % 1000 / 100
 
 
 def daily(series: range, days: range) -> Iterator[dict[str, Any]]:
-    """Yield an event a day of some homes."""
+    """Yield one event per day for some homes."""
     for day in days:
         for number in series:
             timestamp = START_MS + day * DAY_MS
@@ -53,7 +53,7 @@ INSTALLED: dict[str, Any] = {"policy": DAILY, "more": {"key_epoch_ms": DAY_MS}}
 
 
 class Erasing:
-    """`keys erase` on an installation's key."""
+    """Runs `keys erase` on an installation's key."""
 
     def __init__(self, installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
         """Write the configuration of the command."""
@@ -75,7 +75,7 @@ class Erasing:
 def test_a_key_is_kept_while_a_restart_may_need_it(
     installation: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Undecided events and binding entries of old epochs refuse; without the check the partition would be lost."""
+    """Old epochs' undecided events and binding entries refuse; without the check the partition would be lost."""
     erase = Erasing(installation, capsys)
     total = installation.send(daily(range(20), range(DAYS)))
     with installation.worker() as worker:
@@ -133,7 +133,7 @@ def test_a_key_is_kept_while_a_restart_may_need_it(
 
 
 def refuses_strangers(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
-    """Check that keys which these workers do not use, and epochs of another length, are not erased by their state."""
+    """Check that their state does not allow erasing keys these workers do not use, or epochs of another length."""
     erase = Erasing(installation, capsys)
     erase.key = installation.folder / "other"
     keyfile.create(erase.key)
@@ -150,7 +150,7 @@ def refuses_strangers(installation: Installation, capsys: pytest.CaptureFixture[
 
 
 def test_open_steps_keep_their_key(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
-    """A collected step that is open would be passed over when it closes, now or by a watermark that waits."""
+    """An open collected step would be passed over when it closes, now or by a waiting watermark."""
     installation.policy = {**DAILY, "protection": {"level": "event", "step": HOUR_MS}}
     morning = 17  # hours from the first event to midnight
     ward, erase = "ward-1", Erasing(installation, capsys)
@@ -161,7 +161,7 @@ def test_open_steps_keep_their_key(installation: Installation, capsys: pytest.Ca
         assert worker.stop() == 0
 
     def told() -> tuple[int, int, int]:
-        """Return exit code, records that wait, and releases that would be lost."""
+        """Return the exit code, the waiting records, and the releases that would be lost."""
         code, report = erase("--dry-run", before=FIRST + 1)
         found = report["partitions"]
         return code, sum(one["waiting"] for one in found), sum(one["lost"] for one in found)
@@ -179,7 +179,7 @@ def test_open_steps_keep_their_key(installation: Installation, capsys: pytest.Ca
 
 
 def stripped(ring: KeyRing, policy: Policy, release: dict[str, Any]) -> list[int]:
-    """Return the raw cells that a release can have come of, for whoever holds these keys."""
+    """Return the raw cells from which a release can result, for anyone who holds these keys."""
     step_ms = release["timestamp"]
     epoch = ring.epoch_of(step_ms)
     secret = ring.secret_of(max(epoch, ring.first_epoch))  # the nearest that there is
@@ -196,7 +196,7 @@ def stripped(ring: KeyRing, policy: Policy, release: dict[str, Any]) -> list[int
 
 
 def test_forward_secrecy(installation: Installation, broker: LocalBroker, capsys: pytest.CaptureFixture[str]) -> None:
-    """Who seizes everything after the erasure finds no erased secret and strips no earlier release.
+    """Anyone who seizes everything after the erasure finds no erased secret and strips no earlier release.
 
     Controls: the worker before it held them, the live ones are found, and releases of live epochs are stripped.
     """

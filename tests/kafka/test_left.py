@@ -1,4 +1,4 @@
-"""``left`` on a real ledger: entries that were aborted bind, from the topic and from a file."""
+"""``left`` on a real ledger: aborted entries bind, from the topic and from a file."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ SERIES = "home-1"
 
 
 def test_aborted_entries_are_spent(broker: LocalBroker, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """What a worker left behind before its commit counts as if it had been committed; entries in both count once."""
+    """Entries that a worker left before its commit count as if committed; entries in both count once."""
     installation = Installation(broker, tmp_path / "site", "left-aborted")
     installation.policy["scheme"] = {"name": "balanced"}
     events = [{"series": SERIES, "timestamp": START_MS + step * HOUR_MS, "value": 1} for step in range(STEPS + 1)]
@@ -34,7 +34,7 @@ def test_aborted_entries_are_spent(broker: LocalBroker, tmp_path: Path, capfd: p
     config = installation.config()
 
     def said(*words: str, code: int = 0) -> tuple[str, str]:
-        """Return what a command prints and says."""
+        """Return the standard output and the messages of a command."""
         capfd.readouterr()
         assert main([*words]) == code
         found = capfd.readouterr()

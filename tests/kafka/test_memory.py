@@ -1,4 +1,4 @@
-"""An idle worker holds no record that was decided, no seed and no noise, as whoever seizes its machine would find."""
+"""An idle worker holds no decided record, seed or noise that a person seizing its machine would find."""
 
 import json
 import os
@@ -28,9 +28,9 @@ WIPING = {
     "PYTHONMALLOC": "malloc_debug",
     "GLIBC_TUNABLES": "glibc.malloc.perturb=85:glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0",
 }
-"""Has Python and the C library overwrite what is freed (docs/guarantee.md): what a scan finds then somebody holds.
+"""Makes Python and the C library overwrite freed memory (docs/guarantee.md): anything found is still held.
 
-The C library alone leaves the last eight bytes of a block, which are the number of a float.
+The C library alone leaves the last eight bytes of a block, which contain the number of a float.
 """
 WORKER = 'import sys; from stream_app.cli import main; sys.exit(main(["worker"]))'
 LEAVING = """
@@ -48,7 +48,7 @@ def leave(*_):
 signal.signal(signal.SIGUSR1, leave)
 sys.exit(main(["worker"]))
 """
-"""A worker that drops, when it is told to, floats and a cycle that outlived a collection, as its libraries do."""
+"""A worker that, when told to, drops floats and a cycle that survived a collection, as its libraries do."""
 IDLE_SECONDS = 5  # a start and a fetch have their own collections
 HOMES, WARD = 40, "ward-1"  # on two partitions: enough on each to be decided together
 MICRO = 1_000_000
@@ -56,7 +56,7 @@ RATE_NANO: int = COLLECTS[2]["intrusion_nano"]
 
 
 def homes(hour: int) -> list[dict[str, Any]]:
-    """Return an event of some homes each, with values of seven digits that no other test or run has."""
+    """Return an event for each of some homes, with seven-digit values that no other test or run has."""
     timestamp = START_MS + hour * HOUR_MS
     drawn = (MICRO + secrets.randbelow(800_000) * 10 + 1 + secrets.randbelow(9) for _ in range(HOMES))
     return [
@@ -68,7 +68,7 @@ class Secrets:
     """What nobody may find in the memory of the worker that decided these events, and what it must hold."""
 
     def __init__(self, installation: Installation) -> None:
-        """Know the key, and no event yet."""
+        """Store the key; no events are known yet."""
         self._installation = installation
         self._ring = keyfile.load(installation.folder / "key")
         self._values: dict[tuple[str, int], float] = {}
@@ -90,7 +90,7 @@ class Secrets:
         self._installation.send(events)
 
     def await_releases(self, count: int) -> None:
-        """Wait until so many releases are there, and note what bits they were made of."""
+        """Wait until this many releases exist, and record the bits from which they were made."""
         read = partial(self._installation.read, self._installation.names.releases)
         awaited(lambda: len(read()) >= count, lambda: f"{len(read())} releases")
         policy = policy_of({name: part for name, part in self._installation.policy.items() if name != "series"}, 1)
@@ -122,14 +122,14 @@ def _ward() -> dict[str, Any]:
 
 
 def _bits(stream: BitStream, what: str) -> dict[bytes, str]:
-    """Return the first block of a stream, and the word of it that is taken first."""
+    """Return the first block of a stream, and the word that is taken from it first."""
     block = stream.take(8 * BLOCK_BYTES).to_bytes(BLOCK_BYTES, "big")
     return {block: what, block[-WORD_BYTES:]: what}
 
 
 @contextmanager
 def wiping_worker(installation: Installation, code: str = WORKER) -> Iterator["subprocess.Popen[str]"]:
-    """Run a worker in a process of its own, whose freed memory is overwritten from its start; yield it."""
+    """Run a worker in its own process, whose freed memory is overwritten from the start; yield it."""
     settings = installation.settings().model_dump(mode="json", exclude_none=True)
     named = {
         f"LANDMARK_STREAM_{name.upper()}": value if isinstance(value, str) else json.dumps(value)
@@ -153,7 +153,7 @@ def wiping_worker(installation: Installation, code: str = WORKER) -> Iterator["s
 
 
 def test_an_idle_worker_keeps_nothing_of_what_it_decided(installation: Installation) -> None:
-    """Values, members, seeds, noise and coins are held by nobody once they are decided, nor when they are recalled."""
+    """Nothing holds values, members, seeds, noise or coins once they are decided, nor when they are recalled."""
     value = {**POLICY["value"], "resolution": 1 / MICRO}
     installation.policy = {**POLICY, "scheme": {"name": "uniform"}, "value": value}
     known = Secrets(installation)
@@ -172,7 +172,7 @@ def test_an_idle_worker_keeps_nothing_of_what_it_decided(installation: Installat
 
 
 def test_an_idle_worker_collects_what_is_old(installation: Installation) -> None:
-    """Nor numbers in the free list of floats, nor cycles that a collection of younger objects would miss."""
+    """It keeps no numbers in the free list of floats, and no cycles that a younger collection would miss."""
     seed = 2**40 + secrets.randbelow(2**40)
     gone = {struct.pack("<d", (seed + nth) / 7): "a float" for nth in range(200)} | {(seed**3).to_bytes(16): "a cycle"}
     total = installation.send(homes(0))
@@ -188,9 +188,9 @@ def test_an_idle_worker_collects_what_is_old(installation: Installation) -> None
 
 
 def found_of(process: "subprocess.Popen[str]", kept: set[bytes], gone: dict[bytes, str]) -> list[str]:
-    """Return what is found that should be gone, after the process had time to let go of it.
+    """Return what is found but should be gone, after the process had time to release it.
 
-    A look that finds something is told as a warning, so that a run that passes late says what was let go so late.
+    A look that finds something gives a warning, so that a run that passes late says what was released so late.
     """
     start = time.monotonic()
     while True:

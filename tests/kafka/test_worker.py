@@ -30,7 +30,7 @@ def test_topics_hold_what_replay_computes(installation: Installation) -> None:
 
 
 def test_lost_input_stops_until_accepted(installation: Installation) -> None:
-    """Events that were deleted undecided are not passed over in silence."""
+    """Events that were deleted before being decided are not skipped silently."""
     total = installation.send(readings(600))
     installation.decide(total)
     total += installation.send(readings(600, start=600))
@@ -45,9 +45,9 @@ def test_lost_input_stops_until_accepted(installation: Installation) -> None:
 
 
 def test_landmarks_are_registered_and_answered(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
-    """`landmarks` waits for the entry or the reject of its own record, and tells when there is none in time.
+    """`landmarks` waits for the entry or reject of its own record, and says so if none comes in time.
 
-    Beside it, `send` counts the landmarks that met an event, by the default policies that it knows.
+    In addition, `send` counts the landmarks that met an event, by the default policies that it knows.
     """
 
     def asked(*words: str) -> tuple[int, dict[str, Any]]:
@@ -87,7 +87,7 @@ def test_landmarks_are_registered_and_answered(installation: Installation, capsy
 
 
 def test_metrics_and_health(installation: Installation) -> None:
-    """What was decided is counted, health is told, and no series is named."""
+    """Decided records are counted, health is reported, and no series is named."""
     total = installation.send(readings(300))
     with installation.worker() as worker:
         worker.await_committed(total)
@@ -101,7 +101,7 @@ def test_metrics_and_health(installation: Installation) -> None:
 
 
 def test_a_port_that_is_in_use(installation: Installation) -> None:
-    """A second worker of a machine is told by code 2 which setting it needs of its own; no traceback."""
+    """A second worker on a machine exits with code 2 and names the setting that must differ; no traceback."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -118,7 +118,7 @@ def test_a_port_that_is_in_use(installation: Installation) -> None:
 
 
 def test_what_keeps_a_worker_from_starting_is_one_object_too(installation: Installation) -> None:
-    """A missing key, another number of partitions: code 2, and nothing on standard error that is no JSON."""
+    """For a missing key or another number of partitions, the code is 2, and standard error holds only JSON."""
     for changed, told in (({"key_file": "none"}, "no such file"), ({"partitions": "3"}, "partition count is 2")):
         log = stopped(installation, name="json", code=2, log_format="json", **changed)
         line = orjson.loads(log.splitlines()[-1])
@@ -126,9 +126,9 @@ def test_what_keeps_a_worker_from_starting_is_one_object_too(installation: Insta
 
 
 def test_why_all_partitions_stopped_can_be_scraped(installation: Installation) -> None:
-    """The worker leaves its group, so that others go on, and shows the reason until one more scrape; a signal ends it.
+    """The worker leaves its group so others can go on, and shows why until one more scrape; a signal ends it.
 
-    Its log in JSON has what was asked, what was found and the remedy as members.
+    Its JSON log has members for what was requested, what was found, and the remedy.
     """
     total = installation.send(readings(100))
     installation.decide(total)

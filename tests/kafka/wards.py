@@ -1,4 +1,4 @@
-"""Wards whose members contribute: a workload of collected data, and what must be read again after a crash, by hand."""
+"""Wards with contributors: a workload of collected data, and what must be reread after a crash, by hand."""
 
 import json
 import time
@@ -43,13 +43,13 @@ def watermark(series: str, hour: int, seed: str) -> dict[str, Any]:
 
 
 def contribution(series: str, hour: int, member: str, value: object) -> dict[str, Any]:
-    """Return what a member contributes within an hour."""
+    """Return a member's contribution within an hour."""
     moment = START_MS + hour * HOUR_MS + len(member) * 1000
     return {"type": "contribution", "series": series, "timestamp": moment, "member": member, "value": value}
 
 
 class Wards:
-    """Wards hour by hour, the same for the same seed; a watermark of each begins, another one ends each hour.
+    """Wards hour by hour, the same for the same seed; each begins with a watermark, and another ends each hour.
 
     Their policies differ in neighbours and pan-privacy.
     """
@@ -61,12 +61,12 @@ class Wards:
         self.hour = 0
 
     def begin(self) -> list[dict[str, Any]]:
-        """Return their policies and first watermarks."""
+        """Return the wards' policies and first watermarks."""
         policies = [ward_policy(name, collect=COLLECTS[nth % len(COLLECTS)]) for nth, name in enumerate(self.names)]
         return [*policies, *(watermark(name, 0, self._seed()) for name in self.names)]
 
     def looks(self) -> list[dict[str, Any]]:
-        """Return announcements that somebody saw the memory; they are for counters that never stand bare."""
+        """Return announcements that somebody saw the memory, for counters that are never without noise."""
         return [{"type": "intrusion", "series": name, "seed": self._seed()} for name in self.names]
 
     def hours(self, count: int, members: int) -> Iterator[dict[str, Any]]:
@@ -78,7 +78,7 @@ class Wards:
             self.hour += 1
 
     def half(self, members: int) -> Iterator[dict[str, Any]]:
-        """Yield contributions to the steps that are open now, and some that do not count."""
+        """Yield contributions to the currently open steps, and some that do not count."""
         draw = self._draw
         for _ in range(members * len(self.names)):
             name = self.names[int(draw.integers(len(self.names)))]
@@ -92,7 +92,7 @@ class Wards:
 
 
 def whole_counts(events: Iterable[dict[str, Any]]) -> dict[tuple[str, int], dict[str, int]]:
-    """Return what each hour of each ward counts where nothing is lost, by going through the log by hand."""
+    """Return each ward's hourly counts if nothing is lost, by going through the log by hand."""
     counts: dict[tuple[str, int], dict[str, int]] = {}
     seen: set[tuple[str, int, str]] = set()
     now: dict[str, int] = {}
@@ -111,7 +111,7 @@ def whole_counts(events: Iterable[dict[str, Any]]) -> dict[tuple[str, int], dict
 
 
 def fences(installation: Installation, hour: int) -> list[dict[str, Any]]:
-    """Return one plain event for each partition: once they are released, all before them was decided."""
+    """Return one plain event per partition: once these are released, everything before them was decided."""
     partition_of = router(installation.partitions)
     names = {partition_of(f"home-{nth}".encode()): f"home-{nth}" for nth in range(50)}
     return [{"series": name, "timestamp": START_MS + hour * HOUR_MS, "value": 1.5} for name in names.values()]
@@ -138,7 +138,7 @@ def _place(record: Any) -> tuple[str, int]:
 
 
 def assert_nothing_open_is_passed(installation: Installation) -> int:
-    """Each committed partition row, and the group, keep from the oldest watermark that opened a step still open.
+    """Check that committed rows and the group keep input from the oldest watermark with a step still open.
 
     Return how many rows kept more than what was undecided.
     """
@@ -164,7 +164,7 @@ def assert_nothing_open_is_passed(installation: Installation) -> int:
 
 
 def _floor(events: list[tuple[int, dict[str, Any]]], before: int) -> int:
-    """Return the oldest offset that opened a step still open, by going through the log from its start."""
+    """Return the oldest offset that opened a still open step, by going through the log from its start."""
     opened: dict[str, dict[int, int]] = {}
     for offset, event in events:
         if offset >= before:

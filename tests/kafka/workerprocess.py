@@ -1,4 +1,4 @@
-"""A running worker of an installation: what it says, whether it is ready, its end."""
+"""A running worker of an installation: its output, its readiness, its end."""
 
 import re
 import subprocess
@@ -23,22 +23,22 @@ class WorkerProcess:
     process: Forked
     log: Path
     committed: Callable[[], int]
-    """Returns how many input records its group has acknowledged."""
+    """Returns the number of input records that its group has acknowledged."""
 
     def await_committed(self, total: int, seconds: float = PATIENCE_SECONDS) -> None:
-        """Wait until so many input records are acknowledged."""
+        """Wait until this many input records are acknowledged."""
         self._await(lambda: self.committed() >= total, f"{total} records", seconds)
 
     def said(self) -> str:
-        """Return what it logged, in all of its lives."""
+        """Return everything that it logged, in all of its lives."""
         return self.log.read_text()
 
     def await_log(self, text: str, seconds: float = PATIENCE_SECONDS) -> None:
-        """Wait until the log says something."""
+        """Wait until the log contains the text."""
         self._await(lambda: text in self.said(), repr(text), seconds)
 
     def address(self) -> str:
-        """Return the URL of its endpoint, once the log says it."""
+        """Return the URL of its endpoint, once the log shows it."""
         self.await_log("health at http://127.0.0.1:")
         *_, found = re.findall(r"health at (http://127\.0\.0\.1:\d+)", self.said())  # of its last life
         return str(found)
@@ -48,7 +48,7 @@ class WorkerProcess:
         return self.get("/readyz")
 
     def metric(self, name: str) -> float:
-        """Return the sum of a metric over its labels; it must be there."""
+        """Return the sum of a metric over its labels; the metric must exist."""
         scrape = scrape_of(self.get("/metrics")[1], 0.0)
         assert name in scrape.samples, f"no {name}"
         return scrape.total(name)
@@ -59,7 +59,7 @@ class WorkerProcess:
         return answer.status, text
 
     def ask(self, path: str, method: str = "GET") -> tuple[HTTPResponse, str]:
-        """Return what its endpoint answers, and the text of that."""
+        """Return its endpoint's answer, and the text of that answer."""
         answer, body = ask(int(self.address().rpartition(":")[2]), path, method)
         return answer, body.decode()
 

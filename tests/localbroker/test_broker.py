@@ -1,4 +1,4 @@
-"""The local broker: real Kafka, started, found, killed, started again, stopped, and nothing else stopped."""
+"""The local broker: real Kafka, started, found, killed, restarted, stopped, with nothing else stopped."""
 
 import asyncio
 import os
@@ -58,7 +58,7 @@ async def test_carries_five_megabytes(broker: LocalBroker) -> None:
 
 
 def test_refuses_a_second_one_in_the_same_folder(broker: LocalBroker) -> None:
-    """A folder has one broker: the refusal names the one that runs."""
+    """A folder has one broker, and the refusal names the one that is running."""
     with pytest.raises(LocalBrokerError, match="already running") as caught:
         LocalBroker.start(broker.folder)
     assert broker.bootstrap_servers in caught.value.found
@@ -86,14 +86,14 @@ def test_a_broker_that_knows_of_none_is_not_ready_yet(tmp_path: Path, answer: by
 
 
 def test_refuses_a_taken_port(broker: LocalBroker, tmp_path: Path) -> None:
-    """A port that another program has is named, with the remedy."""
+    """A port in use by another program is named, with the remedy."""
     with pytest.raises(LocalBrokerError, match=f"port {broker.state.port}: another program") as caught:
         LocalBroker.start(tmp_path, broker.state.port)
     assert "--port" in caught.value.remedy
 
 
 def test_a_new_folder_is_formatted_as_kafka_s_own_tool_does_it(broker: LocalBroker, tmp_path: Path) -> None:
-    """The same names in the properties, and the same levels of features: those of the pinned version."""
+    """Property names and feature levels are the same: those of the pinned version."""
     settings = tmp_path / "server.properties"
     settings.write_text((broker.folder / settings.name).read_text().replace(str(broker.folder), str(tmp_path)))
     tool = [
@@ -118,7 +118,7 @@ def _properties_of(folder: Path) -> dict[str, str]:
 
 
 def _features_of(folder: Path) -> list[bytes | None]:
-    """Return the records of the checkpoint that a new cluster begins with, without those that frame them."""
+    """Return the records of a new cluster's first checkpoint, without the records that frame them."""
     found, batches = [], MemoryRecords((folder / "data" / "bootstrap.checkpoint").read_bytes())
     while batches.has_next():
         batch: Any = batches.next_batch()
@@ -133,7 +133,7 @@ def test_says_why_kafka_refuses_a_setting(tmp_path: Path) -> None:
 
 
 def test_a_reused_pid_is_another_process(broker: LocalBroker) -> None:
-    """A pid file that outlived its process names nobody, even when the pid lives again."""
+    """A pid file that outlived its process names no process, even if the pid is in use again."""
     impostor = Process(broker.pid, started="long ago")
     assert not impostor.alive()
     assert impostor.stop(patience_seconds=0)
@@ -157,7 +157,7 @@ def test_status_of_the_command_line(broker: LocalBroker, tmp_path: Path, capsys:
 def test_status_is_short_where_others_look(
     host: str, broker: LocalBroker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where the settings name the broker already nothing is to be exported."""
+    """If the settings already name the broker, nothing needs to be exported."""
     monkeypatch.setenv("LANDMARK_STREAM_BOOTSTRAP_SERVERS", f"127.0.0.1:1, {host}:{broker.state.port}")
     assert main(["kafka", "status", "--folder", str(broker.folder)]) == 0
     said = capsys.readouterr()
@@ -166,9 +166,9 @@ def test_status_is_short_where_others_look(
 
 
 async def test_start_and_stop_of_the_command_line(tmp_path: Path) -> None:
-    """The broker outlives the command that starts it, until another command stops it; it says how others find it.
+    """The broker outlives the command that starts it until another stops it; it says how others find it.
 
-    Killed without warning in between and started again in its folder, it has the same address and the same records.
+    Killed without warning in between and restarted in its folder, it has the same address and the same records.
     """
     words = [sys.executable, "-m", "stream_app", "kafka"]
     start = [*words, "start", "--port", "0", "--folder", str(tmp_path)]
@@ -199,7 +199,7 @@ async def test_start_and_stop_of_the_command_line(tmp_path: Path) -> None:
 def test_says_how_to_install_what_is_missing(
     missing: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without Java or Maven the message holds the command that installs them, and the way of Docker."""
+    """Without Java or Maven the message gives the command that installs them, and the Docker alternative."""
     programs = tmp_path / "programs"
     programs.mkdir()
     for name in {"java", "mvn"} - {missing}:
@@ -212,7 +212,7 @@ def test_says_how_to_install_what_is_missing(
 
 
 def test_refuses_old_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Java 11 can not run Kafka 4: the message says which was found."""
+    """Java 11 cannot run Kafka 4: the message says which version was found."""
     old = tmp_path / "java"
     old.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
     old.chmod(0o755)
@@ -222,7 +222,7 @@ def test_refuses_old_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_fetches_once_for_all_that_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of several that ask at once one fetches; the folder appears whole, and nothing is left beside it."""
+    """One of several simultaneous callers fetches; the folder appears complete, with nothing left beside it."""
     calls = tmp_path / "calls"
     fake_maven(tmp_path, monkeypatch, f'echo call >> {calls}\ncp "{machine.fetch_jars()}"/* "$lib"')
     target = tmp_path / "cache" / "kafka"
@@ -233,7 +233,7 @@ def test_fetches_once_for_all_that_ask(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_refuses_jars_that_are_not_the_pinned_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A jar with other contents, or one missing, is refused by name and nothing is kept."""
+    """A jar with other contents, or a missing one, is refused by name, and nothing is kept."""
     spoil = f'cp "{machine.fetch_jars()}"/* "$lib"; echo x >> "$lib"/re2j-1.8.jar; rm "$lib"/snakeyaml-*'
     fake_maven(tmp_path, monkeypatch, spoil)
     target = tmp_path / "cache" / "kafka"
@@ -243,7 +243,7 @@ def test_refuses_jars_that_are_not_the_pinned_ones(tmp_path: Path, monkeypatch: 
 
 
 def test_a_home_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The jars lie in a temporary folder that nobody else may write; one that others may write is refused."""
+    """The jars go to a temporary folder that nobody else may write; a folder that others may write is refused."""
     home = tmp_path / "home"
     home.touch()
     monkeypatch.setenv("HOME", str(home))
@@ -266,7 +266,7 @@ def test_says_why_maven_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def fake_maven(folder: Path, monkeypatch: pytest.MonkeyPatch, commands: str) -> None:
-    """Put a program named mvn first on the PATH that runs shell commands with ``$lib`` as the folder to fill."""
+    """Put a program named mvn first on the PATH; it runs shell commands with ``$lib`` as the folder to fill."""
     programs = folder / "programs"
     programs.mkdir()
     script = programs / "mvn"

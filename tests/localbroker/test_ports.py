@@ -1,4 +1,4 @@
-"""The ports of a local broker: the one wished for, or any where that will do."""
+"""The ports of a local broker: the requested one, or any port if allowed."""
 
 import socket
 from collections.abc import Iterator
@@ -21,18 +21,18 @@ def taken() -> Iterator[int]:
 
 @pytest.fixture
 def free() -> int:
-    """Find a port that nobody has."""
+    """Find a port that nobody uses."""
     return free_ports(1)[0]
 
 
 def test_the_wished_one_where_it_is_free(free: int) -> None:
-    """Never another one; 0 wishes for any."""
+    """No other port is chosen; 0 requests any port."""
     assert ports_of(free, other=True)[0] == ports_of(free, other=False)[0] == free
     assert ports_of(0, other=False)[0] not in {0, free}
 
 
 def test_one_that_is_taken(taken: int) -> None:
-    """Another free one where that will do: raw data sent to a port that another Kafka has would be lost to it."""
+    """Another free port is used if allowed: raw data sent to a port of another Kafka would be lost to it."""
     port, controller = ports_of(taken, other=True)
     assert len({port, controller, taken, 0}) == 4
     with pytest.raises(LocalBrokerError, match=f"port {taken}: another program") as refused:
@@ -41,7 +41,7 @@ def test_one_that_is_taken(taken: int) -> None:
 
 
 def test_no_connection_gets_a_port_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the system gives to connections lies elsewhere, and what is held is passed over."""
+    """The system gives connections ports in another range, and ports in use are skipped."""
     with Path("/proc/sys/net/ipv4/ip_local_port_range").open() as told:
         first, last = map(int, told.read().split())
     ports = free_ports(100)

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_matrix, eye, kron
 
 FINEST = 1e-10
-"""The smallest tolerance that HiGHS takes."""
+"""The smallest tolerance that HiGHS accepts."""
 
 Rows = NDArray[np.float64]
 Extended = NDArray[np.longdouble]
@@ -17,7 +17,7 @@ _EXTENDED = np.longdouble  # 64 bits of mantissa at least, where the machine has
 
 
 def sums(rows: Rows) -> tuple[Extended, Extended]:
-    """Return D and Q - D of all column sets (but the empty one) and ordered pairs, in extended precision."""
+    """Return D and Q - D for all column sets except the empty one, and ordered pairs, in extended precision."""
     states = len(rows)
     chosen = np.array(list(itertools.product((0, 1), repeat=states))[1:], dtype=_EXTENDED)
     exact = rows.astype(_EXTENDED)
@@ -46,10 +46,10 @@ def exact_ratio(rows: Rows, x: Fraction) -> Fraction:
 
 
 def by_linear_programs(rows: Rows, alpha: float) -> tuple[float, list[tuple[int, int, tuple[int, ...]]]]:
-    """Solve Cao et al. 2017, equations 18 to 20, for every ordered pair; return exp(L) - 1 and each pair's columns.
+    """Solve Cao et al. 2017, eq. 18 to 20, for every ordered pair; return exp(L) - 1 and each pair's columns.
 
-    Maximise q.x / d.x where no two x are further apart than exp(alpha): by Charnes and Cooper (1962) with d.y = 1, and
-    all y between exp(-alpha) u and u. As d.y = 1 it is (q - d).y that is maximised, in units of its largest
+    Maximise q.x / d.x such that no two x are further apart than exp(alpha): by Charnes and Cooper (1962) with d.y = 1,
+    and all y between exp(-alpha) u and u. Since d.y = 1, the program maximises (q - d).y, in units of its largest
     coefficient, so that the solver's tolerances are relative. The pairs' programs are independent and solved as one.
     """
     states = len(rows)

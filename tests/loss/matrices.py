@@ -24,7 +24,7 @@ def matrices(count: int, most_states: int, seed: int) -> Iterator[tuple[str, Row
 
 
 def every_matrix(count: int, most_states: int, seed: int) -> Iterator[tuple[str, Rows]]:
-    """Yield ``count`` (sort, rows): each sort in each size first, then as `matrices` does."""
+    """Yield ``count`` pairs (sort, rows): first each sort in each size, then as `matrices` does."""
     classes = list(product(SORTS, range(2, most_states + 1)))
     assert count >= len(classes)
     generator = np.random.default_rng(seed)
@@ -48,7 +48,7 @@ def adversaries(count: int, most_states: int, seed: int) -> Iterator[tuple[str, 
 
 
 def rounded(rows: Rows, units: int) -> Rows:
-    """Return rows of whole ``units`` that sum to 1: what rounding down leaves goes to each row's largest entry."""
+    """Return rows of whole ``units`` that sum to 1; each row's rounding remainder goes to its largest entry."""
     whole = np.floor(rows * units)
     whole[np.arange(len(rows)), rows.argmax(axis=1)] += units - whole.sum(axis=1)
     found: Rows = whole / units

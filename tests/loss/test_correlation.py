@@ -16,7 +16,7 @@ from tests.loss.matrices import matrices
 
 @pytest.mark.parametrize(("states", "smoothing"), [(2, 1.0), (5, 0.05), (50, 0.005), (50, 0.0)])
 def test_strength_is_laplacian_smoothing(states: int, smoothing: float) -> None:
-    """(p + s) / sum(p + s) of the identity, as in Cao et al. 2017, equation 25."""
+    """It is (p + s) / sum(p + s) of the identity, as in Cao et al. 2017, equation 25."""
     strength = 1 / (1 + states * smoothing)
     found = Correlation.of_strength(states, strength)
     smoothed = np.eye(states) + smoothing
@@ -26,7 +26,7 @@ def test_strength_is_laplacian_smoothing(states: int, smoothing: float) -> None:
 
 
 def test_strength_goes_from_nothing_to_all() -> None:
-    """What is carried grows with it: 0 carries nothing on, 1 everything."""
+    """The carried loss grows with strength: 0 carries nothing, 1 carries everything."""
     carried = [Correlation.of_strength(4, strength / 10).adversary().backward.carried(2.0) for strength in range(11)]
     assert carried[0] == 0
     assert carried[10] == 2.0
@@ -44,7 +44,7 @@ def test_parameters_outside_their_domain(states: int, strength: float, found: st
 
 
 def test_both_directions_have_the_same_states() -> None:
-    """Two matrices of different sizes are no correlation."""
+    """Two matrices of different sizes do not form a correlation."""
     two, three = TransitionMatrix.of(np.eye(2)), TransitionMatrix.of(np.eye(3))
     with pytest.raises(CorrelationError, match="backward has 2 states, but forward has 3"):
         Correlation(two, three)
@@ -52,7 +52,7 @@ def test_both_directions_have_the_same_states() -> None:
 
 
 def test_measures_of_strength() -> None:
-    """Known cases, and what the measures say of the loss function."""
+    """The measures are right in known cases, and agree with the loss function."""
     strength = Strength.of(Envelope.of(TransitionMatrix.dense([[0.8, 0.2], [0, 1]])))
     assert strength[:3] == (0.8, None, -math.log(0.8))
     assert strength.carried_of_one == pytest.approx(math.log(0.8 * math.expm1(1) + 1))
@@ -73,7 +73,7 @@ def test_measures_of_strength() -> None:
 
 
 def test_documents_hold_every_digit() -> None:
-    """A matrix written and read is the same, dense or sparse, through JSON text."""
+    """A matrix survives writing and reading, dense or sparse, through JSON text."""
     for _, rows in matrices(90, 9, seed=52):
         matrix = TransitionMatrix.of(rows)
         read = matrix_of(json.loads(json.dumps(matrix_document(matrix))))
@@ -99,14 +99,14 @@ def test_documents_hold_every_digit() -> None:
     ],
 )
 def test_documents_that_hold_no_matrix(document: Any, row: int | None, found: str) -> None:
-    """The error names the row where there is one."""
+    """The error names the row if there is one."""
     with pytest.raises(MatrixError, match=found) as raised:
         matrix_of(document)
     assert raised.value.row == row
 
 
 def test_documents_of_correlations() -> None:
-    """Either direction may be null; what else stands there does not matter; errors name the direction."""
+    """Either direction may be null; other members are ignored; errors name the direction."""
     half = [[0.5, 0.5], [0.5, 0.5]]
     found = correlation_of({"backward": None, "forward": half, "made": "by hand"})
     assert found.backward is None

@@ -18,11 +18,11 @@ from tests.loss.matrices import SORTS, every_matrix, matrices, normalised, round
 MOST_STATES = 12
 ALPHAS = (1e-12, 1e-3, 0.1, 1.0, 5.0, 20.0, 100.0, 700.0)
 LINEAR_ALPHAS = (0.01, 0.1, 1.0, 4.0, 8.0)
-"""Beyond, exp(-alpha) comes too near to what the solver takes for 0."""
+"""For larger alphas, exp(-alpha) comes too close to what the solver takes for 0."""
 MILLION = 10**6
 TOLERANCE = 1e-9
 ROUNDED = 1e-15
-"""Rows of doubles sum to 1 but for this; the program sees it, the closed form takes them to sum to 1."""
+"""Rows of doubles sum to 1 except for this; the program sees it, while the closed form assumes a sum of 1."""
 
 
 def envelope_of(rows: Sequence[object]) -> Envelope:
@@ -31,7 +31,7 @@ def envelope_of(rows: Sequence[object]) -> Envelope:
 
 
 def test_agrees_with_full_enumeration(matrices: int) -> None:
-    """Over matrices of all sorts and sizes, for alphas from 1e-12 to 700: every column set of every pair."""
+    """This covers matrices of all sorts and sizes, alphas from 1e-12 to 700, and all column sets of each pair."""
     seen = set()
     for sort, rows in every_matrix(matrices, MOST_STATES, seed=5):
         matrix = TransitionMatrix.dense(rows.tolist())
@@ -45,11 +45,11 @@ def test_agrees_with_full_enumeration(matrices: int) -> None:
 
 
 def test_agrees_with_linear_programs(matrices: int) -> None:
-    """Over as many others: the solver's own optimum within its tolerance, the column sets it chose within 1e-9.
+    """For as many others, the solver's optimum agrees within its tolerance, its chosen column sets within 1e-9.
 
-    The matrices are in whole millionths: HiGHS drops coefficients below 1e-9, enumeration covers them.
-    HiGHS meets its constraints to a tolerance only, but ends in a corner of the polytope. A corner is a set of columns,
-    whose loss can be summed as exactly as ours.
+    The matrices are in whole millionths: HiGHS drops coefficients below 1e-9, and enumeration covers those. HiGHS meets
+    its constraints only to a tolerance, but ends in a corner of the polytope. A corner is a set of columns, whose loss
+    can be summed as exactly as ours.
     """
     seen, ways = set(), set()
     for number, (sort, rows) in enumerate(every_matrix(matrices, MOST_STATES, seed=6)):
@@ -71,7 +71,7 @@ def test_agrees_with_linear_programs(matrices: int) -> None:
 
 
 def test_agrees_with_exact_fractions() -> None:
-    """Where nothing is rounded but the result."""
+    """Nothing is rounded there except the result."""
     for sort, rows in matrices(60, 5, seed=7):
         matrix = TransitionMatrix.dense(rows.tolist())
         envelope = Envelope.of(matrix)
@@ -81,7 +81,7 @@ def test_agrees_with_exact_fractions() -> None:
 
 
 def test_negative_control() -> None:
-    """The comparison tells an envelope that lacks one of its vertices from a whole one."""
+    """The comparison distinguishes an envelope that lacks one of its vertices from a complete one."""
     found = 0
     for _, rows in matrices(200, 8, seed=8):
         matrix = TransitionMatrix.dense(rows.tolist())
@@ -100,7 +100,7 @@ def test_negative_control() -> None:
 
 @pytest.mark.parametrize("alpha", [0.0, 1e-300, 0.5, 650.0, LARGE, LARGE + 1, 1e4, 1e6])
 def test_what_is_known_in_closed_form(alpha: float) -> None:
-    """Identity and permutations carry everything on, equal rows nothing, a lazy walk between two states its own."""
+    """Identity and permutations carry everything, equal rows nothing, a lazy two-state walk its own amount."""
     assert envelope_of([[1, 0], [0, 1]]).carried(alpha) == alpha
     assert envelope_of([[0, 1, 0], [0, 0, 1], [1, 0, 0]]).carried(alpha) == alpha
     assert envelope_of([[0.3, 0.7], [0.3, 0.7]]).carried(alpha) == 0
@@ -112,7 +112,7 @@ def test_what_is_known_in_closed_form(alpha: float) -> None:
 
 
 def test_large_losses_meet_the_small_ones() -> None:
-    """On both sides of where the formula changes the function is the same."""
+    """The function is the same on both sides of the point at which the formula changes."""
     for rows in ([[0.8, 0.2], [0, 1]], [[0.8, 0.2], [0.1, 0.9]], [[1, 0], [LEAST_PROBABILITY, 1]]):
         envelope = envelope_of(rows)
         below, above = envelope.carried(LARGE), envelope.carried(math.nextafter(LARGE, math.inf))
@@ -143,7 +143,7 @@ def test_never_falls_and_never_adds(weights: list[list[float]], alphas: list[flo
 
 @given(PROBABILITIES, st.randoms(use_true_random=False), st.floats(1e-6, 50))
 def test_names_of_states_do_not_matter(weights: list[list[float]], random: object, alpha: float) -> None:
-    """Any order of rows and any order of columns has the same loss."""
+    """Any order of rows and columns gives the same loss."""
     rows = _normalised(weights)
     order = list(range(len(rows)))
     random.shuffle(order)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""States of values, and transition matrices of states: counted by hand, and found again from a known chain."""
+"""States of values, and transition matrices of states: counted by hand, and recovered from a known chain."""
 
 import math
 from collections import Counter
@@ -23,7 +23,7 @@ CHAIN = np.array([[0.7, 0.2, 0.1], [0.05, 0.9, 0.05], [0.3, 0.3, 0.4]])
 
 
 def test_quantiles_hold_as_many_values_each() -> None:
-    """States grow with the values; equal values share one, so that ties give fewer states."""
+    """States grow with the values; equal values share one, so ties give fewer states."""
     values = np.random.default_rng(1).lognormal(size=10_000)
     states = by_quantiles(values, 8)
     assert sorted(Counter(states.tolist()).values()) == [1250] * 8
@@ -37,7 +37,7 @@ def test_quantiles_hold_as_many_values_each() -> None:
 
 
 def test_grid_is_even_and_has_no_gaps() -> None:
-    """Equal widths between the least and the largest value; widths without a value are no states."""
+    """Widths are equal between the least and the largest value; widths without a value are not states."""
     assert by_grid(np.array([0.0, 0.9, 1.0, 2.9, 3.0, 4.0]), 4).tolist() == [0, 0, 1, 2, 3, 3]
     assert by_grid(np.array([0.0, 10.0, 0.1]), 10).tolist() == [0, 1, 0]
     assert by_grid(np.array([5.0, 5.0]), 10).tolist() == [0, 0]
@@ -45,7 +45,7 @@ def test_grid_is_even_and_has_no_gaps() -> None:
 
 
 def test_cells_have_the_side_that_was_asked_for() -> None:
-    """Positions further apart than a cell's diagonal are in different ones; those a hair apart hardly ever are."""
+    """Positions further apart than a cell's diagonal are in different cells; very close ones rarely are."""
     generator = np.random.default_rng(2)
     north, east = -10.9 + 0.1 * generator.random(300), -37.1 + 0.1 * generator.random(300)
     cells = by_cells(north, east, 500.0)
@@ -59,13 +59,13 @@ def test_cells_have_the_side_that_was_asked_for() -> None:
 
 
 def test_values_are_states_in_the_order_of_appearance() -> None:
-    """A boolean is no text of the same look."""
+    """A boolean differs from a text that looks the same."""
     assert by_values(["ill", "well", "ill", True, "True"]).tolist() == [0, 1, 0, 2, 3]
 
 
 @pytest.mark.parametrize("step_ms", [None, 10])
 def test_counts_are_those_of_a_plain_loop(step_ms: int | None) -> None:
-    """Several series, gaps, several values at one timestamp (the first counts), any order of the input."""
+    """This covers several series, gaps, several values at one timestamp (the first counts), any input order."""
     generator = np.random.default_rng(3)
     size = 3_000
     series, states = generator.integers(0, 5, size), generator.integers(0, 4, size)
@@ -86,7 +86,7 @@ def test_counts_are_those_of_a_plain_loop(step_ms: int | None) -> None:
 
 
 def test_matrices_are_shares_of_the_counts() -> None:
-    """Forward by what came after, backward by what came before; smoothed as in Cao et al. 2017, equation 25."""
+    """They count what came after (forward) or before (backward), smoothed as in Cao et al. 2017, equation 25."""
     counts = np.array([[6, 2], [1, 3]])
     found = estimated(counts, 0.0)
     assert found.forward is not None
@@ -101,14 +101,14 @@ def test_matrices_are_shares_of_the_counts() -> None:
 
 
 def test_a_state_that_was_never_left_has_the_shares_of_all() -> None:
-    """Nothing is known of it: neither certainty nor a row that does not sum to 1."""
+    """Nothing is known about it, so it gets neither certainty nor a row that does not sum to 1."""
     found = estimated(np.array([[2, 1, 1], [1, 2, 0], [0, 0, 0]]), 0.0)
     assert found.forward is not None
     assert found.forward.rows[2] == pytest.approx([3 / 7, 3 / 7, 1 / 7])
 
 
 def test_a_known_chain_is_found_again() -> None:
-    """Forward the chain's own matrix, backward that of Bayes' rule under its stationary distribution."""
+    """Forward it is the chain's own matrix, backward that of Bayes' rule under its stationary distribution."""
     generator = np.random.default_rng(4)
     states, length = [0], 200_000
     for uniform in generator.random(length):
@@ -128,7 +128,7 @@ def test_a_known_chain_is_found_again() -> None:
 
 @pytest.mark.parametrize("step_ms", [None, 1000])
 def test_no_transition_is_refused(step_ms: int | None) -> None:
-    """One value a series, or only values that are steps apart."""
+    """There is one value per series, or only values that are steps apart."""
     series = np.array([0, 1] if step_ms is None else [0, 0])
     with pytest.raises(CorrelationError, match="transitions: found none"):
         counted(series, np.array([0, 5000]), np.array([0, 1]), step_ms)

@@ -1,4 +1,4 @@
-"""What is left of a loss after timestamps that spend nothing: the loss function, over and over."""
+"""The remainder of a loss after timestamps that spend nothing: the loss function, applied repeatedly."""
 
 import math
 
@@ -13,7 +13,7 @@ ALPHAS = (1e-12, 1e-3, 0.3, 2.0, 30.0, 690.0, 5000.0)
 
 
 def test_is_the_loss_function_over_and_over() -> None:
-    """Every sort of matrix, small and huge losses, up to a thousand steps one by one."""
+    """This holds for every sort of matrix, small and huge losses, up to a thousand steps one by one."""
     compared = 0
     for sort, rows in matrices(150, 9, seed=71):
         envelope = Envelope.of(TransitionMatrix.of(rows))
@@ -29,7 +29,7 @@ def test_is_the_loss_function_over_and_over() -> None:
 
 
 def test_gaps_add_up() -> None:
-    """Two gaps are one of their sum, also where nobody could go step by step; it never grows, and never fails."""
+    """Two gaps equal one of their sum, even if too long to go step by step; loss never grows and never fails."""
     generator = np.random.default_rng(72)
     for sort, rows in matrices(150, 9, seed=73):
         envelope = Envelope.of(TransitionMatrix.of(rows))
@@ -42,7 +42,7 @@ def test_gaps_add_up() -> None:
 
 
 def test_extremes() -> None:
-    """Certainty keeps everything, independence nothing; a state that is never left but by chance fades slowly."""
+    """Certainty keeps everything, independence nothing; a state that is left only by chance fades slowly."""
     identity = Envelope.of(TransitionMatrix.of(np.eye(4)))
     assert [faded(identity, alpha, 10**15) for alpha in ALPHAS] == list(ALPHAS)
     assert faded(INDEPENDENT, 3.0, 1) == faded(INDEPENDENT, 3.0, 10**15) == 0

@@ -1,4 +1,4 @@
-"""Landmark temporal loss against its definition, timestamp by timestamp."""
+"""Landmark temporal loss compared with its definition, timestamp by timestamp."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ CAO = Envelope.of(TransitionMatrix.dense([[0.8, 0.2], [0, 1]]))
 
 
 def defined(adversary: Adversary, epsilons: list[float], landmarks: list[int]) -> list[float]:
-    """Return the losses as defined: every t anew, for each i in L u {t} over (i-, i] and [i, i+)."""
+    """Return the losses as defined: separately for every t, for each i in L u {t} over (i-, i] and [i, i+)."""
     found = []
     for at in range(len(epsilons)):
         places = sorted({*landmarks, at})
@@ -35,7 +35,7 @@ def defined(adversary: Adversary, epsilons: list[float], landmarks: list[int]) -
 
 
 def test_agrees_with_the_definition() -> None:
-    """All sorts of matrices, sparse and dense spending, small and very large epsilons, any landmarks."""
+    """All sorts of matrices, sparse and dense spending, small and very large epsilons, any landmarks agree."""
     generator = np.random.default_rng(31)
     for sort, adversary in adversaries(360, 9, seed=31):
         count = int(generator.integers(1, 45))
@@ -49,7 +49,7 @@ def test_agrees_with_the_definition() -> None:
 
 
 def test_long_stretches_agree_with_the_definition() -> None:
-    """Stretches so long that losses settle, or grow far beyond what a double's exponential holds."""
+    """They are so long that losses settle, or grow far beyond what a double's exponential holds."""
     generator = np.random.default_rng(32)
     for sort, adversary in adversaries(27, 5, seed=32):
         epsilons = (generator.choice([0.0, 0.2, 8.0], 160) * generator.random(160)).tolist()
@@ -58,7 +58,7 @@ def test_long_stretches_agree_with_the_definition() -> None:
 
 
 def test_by_hand() -> None:
-    """Three timestamps, the middle one a landmark."""
+    """The middle one of three timestamps is a landmark."""
     first, middle, last = 0.3, 0.2, 0.5
     adversary = Adversary(CAO, LAZY)
     alone = LAZY.carried(last) + middle + CAO.carried(first)
@@ -75,7 +75,7 @@ def test_without_landmarks_it_is_temporal_loss() -> None:
 
 
 def test_without_correlation_it_is_the_sum() -> None:
-    """Over L u {t}, the guarantee's own; so it is when every timestamp is a landmark, whatever the correlation."""
+    """It is the guarantee's sum over L u {t}, also with any correlation if every timestamp is a landmark."""
     epsilons = [0.1, 0.2, 0.3, 0.4]
     assert landmark_losses(Adversary(), epsilons, [1, 2]) == pytest.approx([0.6, 0.5, 0.5, 0.9])
     assert landmark_losses(Adversary(CAO, CAO), epsilons, range(4)) == pytest.approx([1.0] * 4)
@@ -83,7 +83,7 @@ def test_without_correlation_it_is_the_sum() -> None:
 
 @given(st.lists(st.floats(0, 5), min_size=1, max_size=30), st.data())
 def test_order_and_repetition_of_landmarks_do_not_matter(epsilons: list[float], data: st.DataObject) -> None:
-    """They are a set; each estimate is at least the budgets of L u {t}."""
+    """Landmarks are a set; each estimate is at least the budgets of L u {t}."""
     landmarks = data.draw(st.lists(st.integers(0, len(epsilons) - 1)))
     adversary = Adversary(CAO, LAZY)
     found = landmark_losses(adversary, epsilons, landmarks)
@@ -93,7 +93,7 @@ def test_order_and_repetition_of_landmarks_do_not_matter(epsilons: list[float], 
 
 
 def test_bad_arguments_are_refused() -> None:
-    """By index, with the way out."""
+    """The error names the index and the remedy."""
     with pytest.raises(LandmarkError, match=r"landmark 3: there are 3 epsilons; use indices 0 to 2"):
         landmark_losses(Adversary(), [0.1] * 3, [3])
     with pytest.raises(LandmarkError, match="landmark -1"):
@@ -103,7 +103,7 @@ def test_bad_arguments_are_refused() -> None:
 
 
 def test_whole_epsilons_are_numbers_too() -> None:
-    """Without a point they lose as much as with one."""
+    """Epsilons without a decimal point lose as much as those with one."""
     assert landmark_losses(Adversary(CAO, LAZY), [1, 0, 2], [1]) == landmark_losses(
         Adversary(CAO, LAZY), [1.0, 0.0, 2.0], [1]
     )

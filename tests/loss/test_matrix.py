@@ -1,4 +1,4 @@
-"""Transition matrices: what is refused, with row and remedy."""
+"""Transition matrices: what is refused, naming row and remedy."""
 
 from math import log
 from typing import Any
@@ -34,7 +34,7 @@ NAN, INFINITE = float("nan"), float("inf")
     ],
 )
 def test_bad_rows_are_refused(rows: Any, row: int | None, found: str, remedy: str) -> None:
-    """The error names the row, what is wrong with it, and the way out."""
+    """The error names the row, its fault, and the remedy."""
     with pytest.raises(MatrixError) as raised:
         TransitionMatrix.dense(rows)
     assert raised.value.row == row
@@ -56,7 +56,7 @@ def test_bad_rows_are_refused(rows: Any, row: int | None, found: str, remedy: st
     ],
 )
 def test_bad_entries_are_refused(entries: list[tuple[int, int, float]], row: int, found: str) -> None:
-    """The sparse form is checked as the dense one."""
+    """The sparse form is checked like the dense one."""
     with pytest.raises(MatrixError) as raised:
         TransitionMatrix.sparse(2, entries)
     assert raised.value.row == row
@@ -72,7 +72,7 @@ def test_both_forms_are_one_matrix() -> None:
 
 
 def test_written_digits_are_enough() -> None:
-    """Twelve digits of a third sum closely enough, and the rows sum to 1 afterwards."""
+    """A third in twelve digits sums closely enough, and the rows sum to 1 afterwards."""
     matrix = TransitionMatrix.dense([[0.333333333333] * 3] * 3)
     assert np.abs(matrix.rows.sum(axis=1) - 1).max() < 1e-15
 
@@ -86,7 +86,7 @@ def test_cannot_be_changed() -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_the_least_probability_is_far_enough_from_nought() -> None:
-    """Its ratios to others are numbers still: what is handed on has the limit log(1 / D)."""
+    """Its ratios to others are still numbers: the carried loss has the limit log(1 / D)."""
     envelope = Envelope.of(TransitionMatrix.dense([[1.0, LEAST_PROBABILITY], [LEAST_PROBABILITY, 1.0]]))
     assert Strength.of(envelope).most_carried == pytest.approx(-log(LEAST_PROBABILITY), rel=1e-15)
     assert envelope.carried(1e6) == pytest.approx(-log(LEAST_PROBABILITY), rel=1e-15)

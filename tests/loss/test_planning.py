@@ -1,4 +1,4 @@
-"""Epsilons under a bound on temporal loss: within it, and as large as they can be."""
+"""Epsilons under a bound on temporal loss: within the bound, and as large as possible."""
 
 import math
 
@@ -29,7 +29,7 @@ def test_constant_epsilon_is_the_largest() -> None:
 
 
 def test_schedule_keeps_to_the_bound_and_uses_it() -> None:
-    """No timestamp loses more; with a constant between the ends above 0 all lose what it does for ever."""
+    """No timestamp loses more; if the constant between the ends is above 0, all lose its lasting loss."""
     for sort, adversary in adversaries(90, 6, seed=22):
         for bound in BOUNDS:
             for timestamps in (1, 2, 3, 25):
@@ -43,7 +43,7 @@ def test_schedule_keeps_to_the_bound_and_uses_it() -> None:
 
 
 def test_even_epsilon_is_the_largest_for_a_finite_series() -> None:
-    """Within the bound, one a millionth larger is not; never less than what may be spent for ever."""
+    """It is within the bound, a millionth more is not; it is never less than what may be spent forever."""
     for sort, adversary in adversaries(60, 6, seed=23):
         epsilon = even_epsilon(adversary, 1.0, 12)
         assert max(adversary.temporal_loss([epsilon] * 12).total) <= 1, sort
@@ -52,7 +52,7 @@ def test_even_epsilon_is_the_largest_for_a_finite_series() -> None:
 
 
 def test_extremes() -> None:
-    """Nobody knows the step: all of the bound, always. Everybody does: it is shared among all timestamps."""
+    """If nobody knows the step, it is always the whole bound; if everybody does, all timestamps share it."""
     assert constant_epsilon(Adversary(), 0.7) == 0.7
     assert schedule(Adversary(), 0.7, 3) == (0.7, 0.7, 0.7)
     assert constant_epsilon(Adversary(IDENTITY, IDENTITY), 0.7) == 0
@@ -62,7 +62,7 @@ def test_extremes() -> None:
 
 @pytest.mark.parametrize(("bound", "timestamps"), [(0, 3), (-1, 3), (math.nan, 3), (math.inf, 3), (1, 0)])
 def test_nothing_to_plan(bound: float, timestamps: int) -> None:
-    """The error names the parameter and what it may be."""
+    """The error names the parameter and its allowed values."""
     for plan in (schedule, even_epsilon):
         with pytest.raises(PlanError, match=r"bound: found .* above 0|timestamps: found 0"):
             plan(Adversary(), bound, timestamps)

@@ -1,4 +1,4 @@
-"""Suprema under a constant epsilon, against iteration to convergence."""
+"""Suprema under a constant epsilon, compared with iteration to convergence."""
 
 import math
 
@@ -15,7 +15,7 @@ STEPS = 4_000
 
 
 def test_worked_examples() -> None:
-    """The figures of design section 7, to the printed digits; where there is none, none."""
+    """They are the figures of design section 7, to the printed digits; if there is none, there is none here."""
     assert round(supremum(CAO, 0.1) or 0, 5) == 0.64591
     assert round(supremum(CAO, 0.15) or 0, 5) == 1.19224
     assert supremum(CAO, 0.22314) is not None
@@ -24,7 +24,7 @@ def test_worked_examples() -> None:
 
 
 def test_agrees_with_iteration() -> None:
-    """The recurrence comes to the supremum and no further; without one it goes on growing."""
+    """The recurrence reaches the supremum and no more; without a supremum it keeps growing."""
     converged = unbounded = 0
     for sort, rows in matrices(180, 8, seed=11):
         envelope = Envelope.of(TransitionMatrix.of(rows))
@@ -46,7 +46,7 @@ def test_agrees_with_iteration() -> None:
 
 @pytest.mark.parametrize("epsilon", [1e-12, 0.5, 700.0, 701.0, 1e5])
 def test_known_in_closed_form(epsilon: float) -> None:
-    """Independent timestamps have epsilon itself; full knowledge has none; a limit is reached by large epsilons."""
+    """Independent timestamps have epsilon itself, full knowledge has none, and large epsilons reach a limit."""
     assert supremum(INDEPENDENT, epsilon) == epsilon
     assert supremum(Envelope.of(TransitionMatrix.dense([[1, 0], [0, 1]])), epsilon) is None
     if epsilon > 100:
@@ -54,7 +54,7 @@ def test_known_in_closed_form(epsilon: float) -> None:
 
 
 def test_nothing_spent_is_nothing_lost() -> None:
-    """Also where every epsilon above 0 would lose without bound."""
+    """This holds even if every epsilon above 0 would lose without bound."""
     for sort, rows in matrices(len(SORTS), 6, seed=12):
         assert supremum(Envelope.of(TransitionMatrix.of(rows)), 0.0) == 0.0, sort
 

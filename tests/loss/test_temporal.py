@@ -1,4 +1,4 @@
-"""Backward, forward and temporal loss: worked examples, exact fractions, what must hold for all."""
+"""Backward, forward and temporal loss: worked examples, exact fractions, and general properties."""
 
 import math
 from fractions import Fraction
@@ -17,7 +17,7 @@ IDENTITY = Envelope.of(TransitionMatrix.dense([[1, 0], [0, 1]]))
 
 
 def test_worked_example() -> None:
-    """The figures of design section 7, to the printed digits."""
+    """The figures are those of design section 7, to the printed digits."""
     loss = Adversary(CAO, CAO).temporal_loss([0.1] * 10)
     backward = [0.1, 0.1808, 0.2471, 0.3024, 0.3488, 0.3881, 0.4216, 0.4503, 0.4750, 0.4964]
     assert [round(value, 4) for value in loss.backward] == backward
@@ -27,7 +27,7 @@ def test_worked_example() -> None:
 
 
 def test_agrees_with_exact_fractions() -> None:
-    """Seven timestamps whose budgets are logarithms of fractions, under a matrix of fractions."""
+    """Seven timestamps have budgets that are logarithms of fractions, under a matrix of fractions."""
     rows = np.array([[0.75, 0.25, 0], [0.125, 0.5, 0.375], [0.25, 0.25, 0.5]])
     grown = [Fraction(1, 10), Fraction(0), Fraction(3), Fraction(0), Fraction(0), Fraction(1, 7), Fraction(2)]
     epsilons = [math.log1p(x) for x in grown]
@@ -41,7 +41,7 @@ def test_agrees_with_exact_fractions() -> None:
 
 
 def test_bounds_of_all_adversaries() -> None:
-    """Between a timestamp's own epsilon and the sum of all; total is backward + forward - epsilon."""
+    """Loss is between a timestamp's own epsilon and the sum of all; total is backward + forward - epsilon."""
     generator = np.random.default_rng(4)
     for sort, adversary in adversaries(300, 8, seed=4):
         epsilons = (generator.choice([0, 0, 1e-9, 0.1, 2, 900], 12) * generator.random(12)).tolist()
@@ -52,7 +52,7 @@ def test_bounds_of_all_adversaries() -> None:
 
 
 def test_extremes() -> None:
-    """Who knows nothing gains nothing from other timestamps; who knows every step gains all of them."""
+    """Knowing nothing gains nothing from other timestamps; knowing every step gains all of them."""
     epsilons = [0.1, 0, 0.3, 0, 0.2]
     assert Adversary().temporal_loss(epsilons).total == tuple(epsilons)
     assert Adversary(IDENTITY, IDENTITY).temporal_loss(epsilons).total == pytest.approx([0.6] * 5)
@@ -61,7 +61,7 @@ def test_extremes() -> None:
 
 
 def test_a_step_without_release_counts() -> None:
-    """It spends nothing, and what its neighbours' releases say of it is a loss all the same."""
+    """It spends nothing, but what its neighbours' releases reveal about it is still a loss."""
     loss = Adversary(CAO, CAO).temporal_loss([1.0, 0.0, 0.0])
     assert loss.backward == (1.0, CAO.carried(1.0), CAO.carried(CAO.carried(1.0)))
     assert loss.total[1] == CAO.carried(1.0)

@@ -1,1 +1,1 @@
-"""Files as people have them, and the events that they mean."""
+"""Files as people have them, and the events that they represent."""

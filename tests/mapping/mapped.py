@@ -1,4 +1,4 @@
-"""Files of a test, read under a mapping."""
+"""Test files, read under a mapping."""
 
 import io
 import json
@@ -11,12 +11,12 @@ PLAIN = {"series": "s", "timestamp_column": "time", "value_columns": "kwh"}
 
 
 def events(text: str | bytes, **members: Any) -> list[tuple[Any, Any]]:
-    """Return the times and values that a file means, under `PLAIN` with other members over it."""
+    """Return the times and values that a file represents, under `PLAIN` with other members on top."""
     return [(found["timestamp"], found["value"]) for found in records(text, **members)]
 
 
 def records(text: str | bytes, **members: Any) -> list[Any]:
-    """Return the event records that a file means."""
+    """Return the event records that a file represents."""
     _, found = read(text, **members)
     return found
 

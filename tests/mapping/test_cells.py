@@ -1,4 +1,4 @@
-"""Values of files, against exact decimals."""
+"""Values of files, compared with exact decimals."""
 
 import itertools
 from decimal import Decimal
@@ -15,27 +15,27 @@ DECIMALS = st.decimals(-10_000, 10_000, places=3, allow_nan=False)
 
 
 def values(*cells: str, **members: Any) -> list[Any]:
-    """Return the values of rows of one cell, an hour apart."""
+    """Return the values of rows with one cell each, an hour apart."""
     rows = "".join(f'{nth * 3_600_000};"{cell}"\n' for nth, cell in enumerate(cells, 1))
     return [value for _, value in events(f"time;kwh\n{rows}", **members)]
 
 
 @given(st.lists(DECIMALS, min_size=1, max_size=9), st.sampled_from(["0.001", "1000", "18", "0.1"]))
 def test_a_factor_is_exact(found: list[Decimal], factor: str) -> None:
-    """0.001 of 13.6 is 0.0136, as nobody gets it of two doubles."""
+    """0.001 times 13.6 is exactly 0.0136, because decimals are multiplied, not doubles."""
     expected = [one * Decimal(factor) for one in found]
     assert [Decimal(str(one)) for one in values(*map(str, found), multiply=factor)] == expected
 
 
 @given(st.lists(DECIMALS, min_size=1, max_size=9))
 def test_a_register_grows_exactly(found: list[Decimal]) -> None:
-    """The first reading has no growth; a decrease stays negative, so nothing looks at it."""
+    """The first reading has no growth; a decrease stays negative, so nothing examines the value."""
     expected = [later - before for before, later in itertools.pairwise(found)]
     assert [Decimal(str(one)) for one in values(*map(str, found), differences=True)] == expected
 
 
 def test_registers_of_several_series_grow_apart() -> None:
-    """And a reading that is missing takes nothing away."""
+    """A missing reading takes nothing away either."""
     text = "time,who,kwh\n1,a,5\n1,b,70\n2,a,?\n2,b,71\n3,a,9\n"
     mapped, found = read(text, series_column="who", missing="?", differences=True)
     assert [(one["series"], one["value"]) for one in found] == [("b", 1), ("a", 4)]
@@ -65,14 +65,14 @@ def test_registers_of_several_series_grow_apart() -> None:
     ],
 )
 def test_cells_become_numbers_or_stay_what_they_are(cell: str, members: dict[str, Any], expected: object) -> None:
-    """What is no number is left to the policy, which refuses it by its reason."""
+    """Cells that are not numbers are left to the policy, which refuses them with its reason."""
     assert values(cell, **members) == [expected]
     assert type(values(cell, **members)[0]) is type(expected)
 
 
 @pytest.mark.parametrize("cell", ["High", "LOW", "hi", "Lo"])
 def test_ends_of_a_sensor_need_words(cell: str) -> None:
-    """A substitute would make one number of both; the message does not say which was met."""
+    """A substitute would make both ends one number; the message does not say which one occurred."""
     with pytest.raises(FileError, match="--words High=400,Low=40") as found:
         values("5", cell)
     assert found.value.number == 3
@@ -80,7 +80,7 @@ def test_ends_of_a_sensor_need_words(cell: str) -> None:
 
 @pytest.mark.parametrize(("missing", "left"), [("?", [1, ""]), ("?,''", [1]), ("''", ["?", 1]), (["", "?"], [1])])
 def test_rows_without_a_value_are_skipped(missing: Any, left: list[Any]) -> None:
-    """Those alone whose text is named."""
+    """Only rows whose text is named are skipped."""
     assert values("?", "1", "", missing=missing) == left
 
 

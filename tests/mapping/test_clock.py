@@ -1,4 +1,4 @@
-"""Times of files against the readings that pandas and the zone database give them."""
+"""Times in files, compared with how pandas and the zone database read them."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ YEARS = [
 
 
 def moments(*local: str, zone: ZoneInfo = PARIS) -> list[int | None]:
-    """Return the moments of local times of one series, one a row."""
+    """Return the moments of local times of one series, one per row."""
     rows = [DatedRow(nth, "s", datetime.fromisoformat(text), ()) for nth, text in enumerate(local, 1)]
     return [found.moment_ms for found in Moments(zone).of(rows)]
 
@@ -38,7 +38,7 @@ def ms(text: str) -> int:
 
 @pytest.mark.parametrize(("zone", "minutes"), YEARS)
 def test_a_year_of_local_times_is_read_as_pandas_infers_it(zone: str, minutes: int) -> None:
-    """Every moment of a year comes back from what the clocks show, the hour that comes twice too."""
+    """Every moment of a year is recovered from the clock time, even in the hour that occurs twice."""
     start = datetime(2024, 1, 1, tzinfo=UTC)
     exact = pd.date_range(start, start + timedelta(days=366), freq=f"{minutes}min").tz_convert(zone)
     local = exact.tz_localize(None)
@@ -51,7 +51,7 @@ def test_a_year_of_local_times_is_read_as_pandas_infers_it(zone: str, minutes: i
 @given(st.lists(st.integers(0, 600), min_size=2, max_size=60, unique=True), st.sampled_from(["a", "b"]))
 @example([180, 181, 241], "a")
 def test_readings_of_an_autumn_night_come_back_whatever_is_missing(minutes: list[int], other: str) -> None:
-    """Wherever the order tells the pass; where a time stands there twice and none steps back, nothing may be read."""
+    """They do if the order shows the pass; if a time occurs twice and none steps back, nothing may be read."""
     start = datetime(2024, 10, 26, 21, tzinfo=UTC)
     exact = [start] + [start + timedelta(minutes=one) for one in sorted(minutes) if one]
     local = [one.astimezone(PARIS).replace(tzinfo=None) for one in exact]
@@ -72,7 +72,7 @@ def test_readings_of_an_autumn_night_come_back_whatever_is_missing(minutes: list
 
 
 def test_a_file_that_begins_in_the_hour_that_comes_twice() -> None:
-    """Later rows tell the pass where they step back, and where they do not, nothing does."""
+    """Later rows show the pass if they step back; if they do not, nothing shows it."""
     assert moments("2024-10-27T02:45", "2024-10-27T02:00", "2024-10-27T03:00") == [
         ms("2024-10-27T02:45+02:00"),
         ms("2024-10-27T02:00+01:00"),
@@ -84,13 +84,13 @@ def test_a_file_that_begins_in_the_hour_that_comes_twice() -> None:
 
 
 def test_rows_that_step_back_twice_are_refused() -> None:
-    """They are in no order of time, so no pass is known."""
+    """Such rows are not in order of time, so no pass is known."""
     with pytest.raises(FileError, match="go back in time more than once"):
         moments("2024-10-27T01:45", "2024-10-27T02:45", "2024-10-27T02:30", "2024-10-27T02:15", "2024-10-27T03:00")
 
 
 def test_a_time_that_the_clocks_skip_is_refused() -> None:
-    """With its row, and without showing it."""
+    """The error names its row, without showing the time."""
     with pytest.raises(FileError, match=re.escape("clocks in Europe/Paris skip this time")) as found:
         moments("2024-03-31T01:30", "2024-03-31T02:00")
     assert found.value.number == 2
@@ -112,13 +112,13 @@ def test_a_time_that_the_clocks_skip_is_refused() -> None:
     ],
 )
 def test_times_in_their_forms(text: str, members: dict[str, str], expected: str) -> None:
-    """Each is the moment that it says, exact to the millisecond."""
+    """Each form gives the moment that it states, exact to the millisecond."""
     assert events(f"time,kwh\n{text},1\n", **members) == [(ms(expected), 1)]
 
 
 @pytest.mark.parametrize("text", ["noon", "", "2024-13-01T00:00:00Z", "5.5"])
 def test_what_is_no_time_becomes_a_malformed_record(text: str) -> None:
-    """The row is refused alone, under its number."""
+    """Only that row is refused, under its number."""
     assert events(f"time,kwh\n{text},1\n1709251200000,2\n") == [(None, 1), (1709251200000, 2)]
 
 
@@ -132,12 +132,12 @@ def test_what_is_no_time_becomes_a_malformed_record(text: str) -> None:
     ],
 )
 def test_a_time_in_a_form_that_needs_more_names_the_option(text: str, remedy: str) -> None:
-    """And shows an example in place of what it found."""
+    """The message also shows an example instead of the text that was found."""
     with pytest.raises(FileError, match=re.escape(remedy)) as found:
         Clock(mapping_of({})).stamp([text])
     assert text not in found.value.message
 
 
 def test_the_end_of_an_interval_is_the_moment_before_it() -> None:
-    """So midnight is of the day that ends."""
+    """Midnight therefore belongs to the day that ends."""
     assert events("time,kwh\n2024-03-02T00:00Z,1\n", stamp="end") == [(ms("2024-03-02T00:00:00+00:00") - 1, 1)]

@@ -1,4 +1,4 @@
-"""Text with separators: where the columns are named, and what is wrong where they are not."""
+"""Text with separators: the place of the column names, and the errors if there are none."""
 
 import re
 
@@ -29,12 +29,12 @@ EVENTS = [(1000, 1.5), (2000, 2)]
     ],
 )
 def test_columns_are_found_by_their_names(text: str) -> None:
-    """Below titles and marks, under any separator, and where a second table names them again."""
+    """Names are found below titles and marks, with any separator, and again in a second table."""
     assert events(text) == EVENTS
 
 
 def test_a_header_may_stand_on_the_30th_line_and_no_later() -> None:
-    """Lines above it may hold anything."""
+    """The lines above it may contain anything."""
     text = "time,kwh\n1000,1.5\n2000,2\n"
     assert events("x;y\n" * 29 + text) == EVENTS
     with pytest.raises(FileError, match="columns not found: time, kwh"):
@@ -42,7 +42,7 @@ def test_a_header_may_stand_on_the_30th_line_and_no_later() -> None:
 
 
 def test_without_a_header_rows_begin_at_the_first_time() -> None:
-    """Columns are numbers from 1 on."""
+    """The columns are numbered from 1."""
     geolife = (
         "Track\nWGS 84\n\n0,2,255,My Track\n0\n40.1,116.3,0,2009-04-10,02:53:04\n40.2,116.4,0,2009-04-10,02:53:09\n"
     )
@@ -61,7 +61,7 @@ def test_without_a_header_rows_begin_at_the_first_time() -> None:
 
 
 def test_the_line_that_a_row_ends_on_is_told() -> None:
-    """Of a row over several lines it is the last one."""
+    """For a row over several lines it is the last one."""
     mapped, _ = read("time,kwh\n1000,1\n")
     assert mapped.series == {"s"}
     with pytest.raises(FileError) as found:
@@ -93,21 +93,21 @@ def test_the_line_that_a_row_ends_on_is_told() -> None:
     ],
 )
 def test_what_does_not_fit_is_said(text: str, said: str) -> None:
-    """With what was found; cells of what may be data are not shown."""
+    """The message says what was found, but does not show cells that may be data."""
     with pytest.raises(FileError, match=re.escape(said)) as found:
         events(text)
     assert "70.5" not in found.value.message
 
 
 def test_a_separator_that_is_named_is_the_only_one() -> None:
-    """So a name may hold another mark."""
+    """A name may therefore contain another separator."""
     assert events("time;x,kwh\n1000,1.5\n2000,2\n", timestamp_column="time;x", separator=",") == EVENTS
     with pytest.raises(FileError):
         events("time,kwh\n1000,1.5\n", separator=";")
 
 
 def test_rows_count_that_meet_all_conditions() -> None:
-    """By the text of a cell, without the spaces around it."""
+    """Conditions compare the text of a cell, without surrounding spaces."""
     text = "time,kwh,type,unit\n1,1,a,kWh\n2,2,b,kWh\n3,3,a,Wh\n4,4, a ,kWh\n"
     mapped, found = read(text, where=["type=a", "unit!=Wh"])
     assert [one["value"] for one in found] == [1, 4]
@@ -115,12 +115,12 @@ def test_rows_count_that_meet_all_conditions() -> None:
 
 
 def test_names_of_series_have_no_spaces_around_them() -> None:
-    """Two of them would be two people with two budgets; those that differ by case are told."""
+    """Two spellings would be two people with two budgets; names that differ only by case are reported."""
     mapped, found = read("who,time,kwh\nhome-7 ,1,1\n home-7,2,1\nHome-7,3,1\n,4,1\n", series_column="who")
     assert [one["series"] for one in found] == ["home-7", "home-7", "Home-7", None]
     assert any(told.startswith("Home-7 and home-7 differ only in case") for told in mapped.told())
 
 
 def test_a_row_with_fewer_cells_has_empty_ones() -> None:
-    """It is refused alone, by what it lacks."""
+    """Only that row is refused, because of what it lacks."""
     assert records("time,kwh\n1000\n")[0]["value"] == ""

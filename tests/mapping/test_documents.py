@@ -1,4 +1,4 @@
-"""Records of JSON and XML, wherever a document holds them."""
+"""Records in JSON and XML, wherever a document holds them."""
 
 import json
 import re
@@ -26,13 +26,13 @@ EVENTS = [(1000, 1.5), (2000, 2)]
 )
 @pytest.mark.parametrize("indent", [None, 2])
 def test_records_are_found_under_their_path(document: Any, path: str | None, indent: int | None) -> None:
-    """Lists on the way are gone through, on one line or on many."""
+    """Lists along the path are searched, on one line or on many."""
     expected = EVENTS[:1] if path == "a.only" else EVENTS
     assert events("\ufeff" + json.dumps(document, indent=indent), records=path) == expected
 
 
 def test_lines_of_records_need_no_path() -> None:
-    """Each line is one, and tells its number."""
+    """Each line is a record, and gives its number."""
     lines = "\n".join(map(json.dumps, ROWS))
     assert events(lines) == EVENTS
     assert events(lines + "\n\n" + json.dumps({"time": 3000, "kwh": 1}) + "\n") == [*EVENTS, (3000, 1)]
@@ -42,7 +42,7 @@ def test_lines_of_records_need_no_path() -> None:
 
 
 def test_members_within_members_are_named_by_paths() -> None:
-    """A member whose own name has a point comes first; texts have no spaces around them."""
+    """A member whose own name contains a point has priority; texts have no surrounding spaces."""
     mapped, found = read(json.dumps(ROWS), where="at.place.name=a")
     assert [one["value"] for one in found] == [1.5]
     assert mapped.left_out == {"other": 1}
@@ -50,7 +50,7 @@ def test_members_within_members_are_named_by_paths() -> None:
 
 
 def test_decimals_of_json_stay_exact() -> None:
-    """A factor is that of the digits in the file."""
+    """A factor applies to the digits in the file."""
     text = json.dumps([{"time": nth, "kwh": value} for nth, value in enumerate([13.6, 136, "0.1", True, None], 1)])
     assert [value for _, value in events(text, multiply="0.001")] == [0.0136, 0.136, 0.0001, True, None]
     assert [value for _, value in events(text, missing="''")] == [13.6, 136, 0.1, True]
@@ -106,6 +106,6 @@ def test_elements_are_records_wherever_they_stand() -> None:
     ],
 )
 def test_xml_that_does_not_fit_is_refused(text: str, records: str | None, said: str) -> None:
-    """Entities too, which can make a small file very large."""
+    """Entities are refused too, because they can make a small file very large."""
     with pytest.raises(FileError, match=re.escape(said)):
         events(text, records=records)

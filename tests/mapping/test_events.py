@@ -19,7 +19,7 @@ def text(numbers: list[int]) -> str:
 
 @given(st.lists(st.integers(0, 99), min_size=1, max_size=300))
 def test_files_come_oldest_first(numbers: list[int]) -> None:
-    """One that begins with the newest row is turned over, row by row; equal times keep the order of the turn."""
+    """A file that begins with the newest row is reversed row by row; equal times are reversed with it."""
     every = [(1000 * at, nth) for nth, at in enumerate(sorted(numbers))]
     assert events(text(sorted(numbers))) == every
     mapped, found = read(text(sorted(numbers, reverse=True)))
@@ -29,24 +29,24 @@ def test_files_come_oldest_first(numbers: list[int]) -> None:
 
 
 def test_a_long_file_is_turned_over_too() -> None:
-    """In blocks, which wait in a file."""
+    """It is reversed in blocks, which wait in a file."""
     assert [value for _, value in events(text(list(range(35_000, 0, -1))))] == list(range(35_000))[::-1]
 
 
 def test_a_file_without_order_stays_as_it_is() -> None:
-    """Whether its rows are late is for the decision to say."""
+    """The decision determines whether its rows are late."""
     assert [at for at, _ in events(text([1, 2, 3, 2, 5, 4, 6]))] == [1000, 2000, 3000, 2000, 5000, 4000, 6000]
 
 
 def test_several_series_one_below_the_other_are_in_order() -> None:
-    """What counts is the order within each."""
+    """Only the order within each series counts."""
     lines = [f"{who},{at},{at}" for who in "abc" for at in range(3, 0, -1)]
     _, found = read("\n".join(["who,time,kwh", *lines]), series_column="who")
     assert [(one["series"], one["timestamp"]) for one in found] == [(who, at) for who in "cba" for at in (1, 2, 3)]
 
 
 def test_the_newest_first_over_the_end_of_summer_time() -> None:
-    """Its passes are those of the same file the other way round."""
+    """Its passes are those of the same file in reverse order."""
     local = [f"2024-10-27 0{hour}:{minute:02}" for hour in (1, 2, 2, 3) for minute in range(0, 60, 15)]
     lines = [f"{time},{nth}" for nth, time in enumerate(local)]
     forward = events("\n".join(["time,kwh", *lines]), zone="Europe/Paris")

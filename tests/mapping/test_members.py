@@ -31,7 +31,7 @@ records = "a.b"
 
 
 def test_a_file_holds_a_mapping(tmp_path: Path) -> None:
-    """Under the names of the options, which have `-` for `_`."""
+    """Members have the names of the options, with `_` in place of `-`."""
     path = tmp_path / "meter.toml"
     path.write_text(ALL)
     assert read_mapping(str(path)) == FileMapping(
@@ -54,7 +54,7 @@ def test_a_file_holds_a_mapping(tmp_path: Path) -> None:
 
 
 def test_members_rule_over_those_of_the_file() -> None:
-    """One of series and its column takes the other's place."""
+    """A series and its column replace each other."""
     base = mapping_of({"series_column": "who", "zone": "UTC", "value_columns": "kwh"})
     found = mapping_of({"series": "home-7", "zone": None, "value_columns": ["kWh"]}, base)
     assert (found.series, found.series_column, found.zone, found.value_columns) == (
@@ -106,21 +106,21 @@ def test_names_are_quoted_as_in_csv(text: str, names: list[str]) -> None:
     ],
 )
 def test_what_is_wrong_is_said_of_its_member(member: str, value: Any, said: str) -> None:
-    """With what would do; all faults at once."""
+    """The message says what is allowed, and lists all faults together."""
     with pytest.raises(MappingError, match=re.escape(said)) as found:
         mapping_of({member: value, "decimal": "x"})
     assert {fault.member for fault in found.value.faults} == {member, "decimal"}
 
 
 def test_a_mapping_says_what_it_lacks() -> None:
-    """Columns of times and values, and a series."""
+    """It lists columns of times and values, and a series."""
     assert [fault.member for fault in FileMapping().lacking()] == ["timestamp_column", "value_columns", "series"]
     with pytest.raises(MappingError, match="conflicts with"):
         mapping_of({"series": "a", "series_column": "b"})
 
 
 def test_no_mapping_has_an_unknown_name(tmp_path: Path) -> None:
-    """And none is read of a file that is not valid TOML."""
+    """Nor is a mapping read from a file that is not valid TOML."""
     with pytest.raises(MappingError, match="unknown mapping librevew"):
         read_mapping("librevew")
     path = tmp_path / "a.toml"
@@ -133,5 +133,5 @@ def test_no_mapping_has_an_unknown_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", list(shipped()))
 def test_mappings_that_are_shipped_are_whole_but_for_the_series(name: str) -> None:
-    """Whoever uses one names the series, and the zone where the file has none."""
+    """Anyone who uses one names the series, and also the zone if the file has none."""
     assert {fault.member for fault in read_mapping(name).lacking()} <= {"series"}

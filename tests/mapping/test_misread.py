@@ -1,4 +1,4 @@
-"""Files that were once read wrongly without a word: each is read as it means, or refused with its line."""
+"""Files that were once silently misread: each is now read as it means, or refused with its line."""
 
 import io
 import itertools
@@ -24,7 +24,7 @@ POINT = {"value_columns": "latitude=kwh,longitude=kwh"}
 
 
 def rows(*cells: str) -> str:
-    """Return a file of one cell an hour."""
+    """Return a file with one cell per hour."""
     return "time;kwh\n" + "".join(f"{hour};{cell}\n" for hour, cell in zip(HOURS, cells, strict=False))
 
 
@@ -56,7 +56,7 @@ def local(*times: str) -> str:
     ],
 )
 def test_what_cannot_be_read_rightly_is_refused(text: str, members: dict[str, Any], said: str) -> None:
-    """With the reason; no row is left out in silence."""
+    """The reason is given, and no row is omitted silently."""
     with pytest.raises(FileError, match=re.escape(said)):
         events(text, **members)
 
@@ -72,7 +72,7 @@ def test_what_cannot_be_read_rightly_is_refused(text: str, members: dict[str, An
     ],
 )
 def test_values_are_those_that_stand_there(cells: list[str], members: dict[str, Any], expected: list[Any]) -> None:
-    """What may be another number stays a text, which the policy refuses."""
+    """A text that may mean another number stays a text, which the policy refuses."""
     assert [value for _, value in events(rows(*cells), **members)] == expected
 
 
@@ -95,19 +95,19 @@ def test_an_empty_time_beside_a_date_is_none() -> None:
 
 
 def test_ids_may_begin_with_a_hash() -> None:
-    """Comments stand above the names, or behind an empty line."""
+    """Comments come before the names, or after an empty line."""
     assert events(f"Nr,time,kwh\n#1,{HOURS[0]},1\n#2,{HOURS[1]},2\n") == [(FIRST, 1), (FIRST + 3_600_000, 2)]
 
 
 def test_rows_without_names_never_become_names() -> None:
-    """Cells that happen to be the numbers of columns."""
+    """This holds even for cells that happen to be the numbers of columns."""
     text = "1700000000000,5,6\n\n1700000060000,1,2\n1700000120000,3,4\n"
     found = events(text, no_header=True, timestamp_column="1", value_columns="2")
     assert [value for _, value in found] == [5, 1, 3]
 
 
 def test_a_night_in_which_midnight_comes_twice() -> None:
-    """A run over a change of date is one."""
+    """A run across a change of date counts as one."""
     times = ("06 23:00", "06 23:30", "07 00:00", "06 23:30", "07 00:00", "07 00:30")
     text = "time,kwh\n" + "".join(f"2010-11-{time},1\n" for time in times)
     found = [at for at, _ in events(text, zone="America/St_Johns")]
@@ -115,7 +115,7 @@ def test_a_night_in_which_midnight_comes_twice() -> None:
 
 
 def test_records_within_lines_of_json() -> None:
-    """Under their path; a line without it is a record itself, and so is the only line of a file."""
+    """They are found under their path; a line without it is itself a record, as is the only line of a file."""
     assert events('{"r":[{"time":1,"kwh":1},{"time":2,"kwh":2}]}\n{"time":3,"kwh":3}\n', records="r") == [
         (1, 1),
         (2, 2),
@@ -134,13 +134,13 @@ def test_no_cell_of_a_first_line_is_shown(text: str) -> None:
 
 @pytest.mark.parametrize("written", ["%Y-%m-%d %H:%M %Z", "%d/%m/%Y %H:%M %p", "%d/%m/%Y %I:%M"])
 def test_formats_that_drop_a_part_are_refused(written: str) -> None:
-    """Zones by letters, and hours from 1 to 12 without their half of the day."""
+    """These are zones by letters, and hours from 1 to 12 without am or pm."""
     with pytest.raises(MappingError, match="time_format"):
         mapping_of({"time_format": written})
 
 
 def test_what_is_no_number_is_counted() -> None:
-    """An event without a time, and values that are texts or none: `convert` says so, and prints them as they are."""
+    """For an event without a time, or text or missing values, `convert` says so and prints them unchanged."""
     mapped, found = read(f"time,kwh\n{HOURS[0]},1\n{HOURS[1]},broken\n{HOURS[2]},\nsoon,2\n")
     assert len(found) == 4
     as_they_are = "they are printed unchanged, and a policy would reject them"
@@ -151,14 +151,14 @@ def test_what_is_no_number_is_counted() -> None:
 
 
 def test_a_part_has_one_column() -> None:
-    """Named twice, the last one would count without a word."""
+    """If a part were named twice, the last column would silently count."""
     with pytest.raises(MappingError, match="contains a part twice"):
         mapping_of({"value_columns": "x=a,x=b"})
 
 
 @pytest.mark.parametrize("written", [b"\xef\xbb\xbf", b""])
 def test_files_of_mappings_are_text_of_utf_8(tmp_path: Path, written: bytes) -> None:
-    """With its mark or without; what is another encoding is told."""
+    """A byte order mark is optional; another encoding is reported."""
     file = tmp_path / "meter.toml"
     file.write_bytes(written + 'series = "h\u00e4user"\n'.encode())
     assert read_mapping(str(file)).series == "h\u00e4user"
@@ -168,7 +168,7 @@ def test_files_of_mappings_are_text_of_utf_8(tmp_path: Path, written: bytes) -> 
 
 
 def test_one_pass_of_an_hour_that_comes_twice_is_told() -> None:
-    """The file has no second one, so nothing but the rows before it tells that it is the first."""
+    """The file has no second pass, so only the rows before it show that it is the first."""
     mapped, _ = read(local("01:00", "02:00", "02:30", "03:00"), **PARIS)
     (told,) = mapped.told()
     assert told.startswith("rows in an hour that clocks show twice, although no time goes back: 2; they are read as")
@@ -176,7 +176,7 @@ def test_one_pass_of_an_hour_that_comes_twice_is_told() -> None:
 
 
 def test_a_column_of_ends_is_asked_about() -> None:
-    """Unless somebody said what its stamps are: landmarks would lie one interval beside the readings."""
+    """It is, unless `stamp` is given: landmarks would be off from the readings by one interval."""
     for name in ("End Time", "interval_end", "periodEnd", "Tot (datum)"):
         text = f"{name},kwh\n{HOURS[0]},1\n"
         (told,) = read(text, timestamp_column=name)[0].told()
@@ -188,14 +188,14 @@ def test_a_column_of_ends_is_asked_about() -> None:
 
 
 def test_rows_of_a_table_above_are_told() -> None:
-    """Lines above the names are titles, unless they have a time in its place."""
+    """Lines above the names are titles, unless they have a time in its column."""
     two = f"Export of a home\ntime,humidity\n{HOURS[0]},50\n{HOURS[1]},51\ntime,kwh\n{HOURS[2]},1\n"
     assert list(read(two)[0].told()) == ["skipped rows: 2 in a table above the line of column names"]
     assert not list(read(f"Export of a home\n\ntime,kwh\n{HOURS[2]},1\n")[0].told())
 
 
 def test_first_rows_without_a_value_are_rows() -> None:
-    """Without a header too: they lack a cell, and are no titles."""
+    """This holds without a header too: such rows lack a cell, and are not titles."""
     text = f"{HOURS[0]},x\n{HOURS[1]},x,1\n"
     assert events(text, no_header=True, timestamp_column="1", value_columns="3") == [
         (FIRST, ""),
@@ -212,7 +212,7 @@ def test_members_that_are_misspelt_are_asked_about() -> None:
 
 
 def test_ids_with_a_hash_behind_an_empty_line() -> None:
-    """A line that begins as a comment and has a time in its place is a row."""
+    """A line that begins like a comment and has a time in its column is a row."""
     text = f"home,time,kwh\n#1,{HOURS[0]},1\n\n# a comment, of, its own\n#1,{HOURS[1]},2\n\n#2,{HOURS[2]},3\n"
     found = read(text, series_column="home")[1]
     assert [(one["series"], one["value"]) for one in found] == [("#1", 1), ("#1", 2), ("#2", 3)]
@@ -224,7 +224,7 @@ def test_lines_of_json_behind_an_empty_one() -> None:
 
 
 def test_many_series_in_the_hour_that_comes_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All wait for the second pass; beyond the limit the file is refused, and nothing is taken for what it is not."""
+    """All wait for the second pass; beyond the limit the file is refused, and nothing is misinterpreted."""
     times = [f"0{hour}:{minute:02}" for hour in (1, 2, 2, 3) for minute in range(0, 60, 5)]
     text = "time,home,kwh\n" + "".join(f"2024-10-27 {at},{home},1\n" for at in times for home in "abc")
     found = read(text, series_column="home", **PARIS)[1]
@@ -237,7 +237,7 @@ def test_many_series_in_the_hour_that_comes_twice(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("levels", [98, 101, 300, 1_000, 100_000])
 def test_what_is_nested_too_deeply_is_refused(levels: int) -> None:
-    """At a bound of our own, as Python's differs from one process to another; as a sample and as a column's cell."""
+    """The bound is our own, as Python's varies by process; it applies to a sample and to a column's cell."""
     deep = b'[{"time":"2024-01-01T00:00Z","a":%s}]' % (b'{"a":' * levels + b"1" + b"}" * levels)
     tree = b"<r>%s</r>" % (b"<a>" * levels + b"</a>" * levels)
     mapping = FileMapping(timestamp_columns=("time",), value_columns={"": "a"})

@@ -1,4 +1,4 @@
-"""The mappings that are shipped, each on a file of its form, and files that mix several sorts of readings."""
+"""The shipped mappings, each on a file of its form, and files that mix several sorts of readings."""
 
 import io
 from pathlib import Path
@@ -205,11 +205,11 @@ Electric usage,2023-12-31,16:00,16:59,1.90,$0.74,
         [(_NIGHT, 1.9)],
     ),
 }
-"""Of each mapping a small file in the form that the source gives, members besides the mapping, and the events."""
+"""For each mapping a small file in its source's form, the members besides the mapping, and the events."""
 
 
 def test_each_mapping_has_a_file() -> None:
-    """A new mapping comes with one."""
+    """A new mapping comes with a file."""
     assert set(FILES) == set(shipped())
 
 
@@ -224,7 +224,7 @@ def test_a_file_of_its_form_is_read(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(FILES.keys() - {"geolife"}))  # its columns have no names
 def test_inspect_knows_a_file_of_its_form(name: str) -> None:
-    """Titles, annotations and lists within lists hide it from nobody."""
+    """Titles, annotations and nested lists do not hide it."""
     assert name in inspected(io.BufferedReader(io.BytesIO(FILES[name][0].encode()))).named
 
 
@@ -232,7 +232,7 @@ def test_inspect_knows_a_file_of_its_form(name: str) -> None:
     ("name", "column"), [("apple-health", "type"), ("influxdb", "_field")], ids=["apple-health", "influxdb"]
 )
 def test_a_mixed_file_is_refused(name: str, column: str, tmp_path: Path) -> None:
-    """Steps and heart rates, or temperatures and humidities, became one series without a word."""
+    """Steps and heart rates, or temperatures and humidities, used to become one series silently."""
     (tmp_path / "file").write_text(FILES[name][0], "utf-8")
     more = "sourceName" if name == "apple-health" else "_measurement"
     for single in (None, more):
@@ -243,7 +243,7 @@ def test_a_mixed_file_is_refused(name: str, column: str, tmp_path: Path) -> None
 
 
 def test_conditions_on_other_columns_add_up(tmp_path: Path) -> None:
-    """Whoever chooses a unit or a device does not mean to count what is fed into the grid, or calibrations."""
+    """Choosing a unit or a device does not mean counting what is fed into the grid, or calibrations."""
     (tmp_path / "fluvius").write_text(FILES["fluvius"][0], "utf-8")
     (tmp_path / "nightscout").write_text(FILES["nightscout"][0], "utf-8")
     found = read_events(tmp_path / "fluvius", mapping="fluvius", series="s", where="Eenheid=kWh")
@@ -260,12 +260,12 @@ SORTED: Final = {
     "influxdb": "_time,_value\n2024-03-01T00:00:00Z,20.5\n",
     "apple-health": '<HealthData><Record startDate="2024-03-01 00:00:00 +0000" value="20.5"/></HealthData>',
 }
-"""Files of one sort, which lack the columns that tell sorts apart."""
+"""Files of one sort, which lack the columns that distinguish sorts."""
 
 
 @pytest.mark.parametrize("name", SORTED)
 def test_a_file_of_one_sort_needs_no_column_of_sorts(name: str, tmp_path: Path) -> None:
-    """Without a word it is refused, as it may hold several; the message names the option that says it holds one."""
+    """Without an option it is refused, as it may hold several; the message names the option for one sort."""
     (tmp_path / "file").write_text(SORTED[name])
     value_column = "_value" if name == "influxdb" else "value"
     with pytest.raises(Error, match="if the file has only one sort, add --single ''"):

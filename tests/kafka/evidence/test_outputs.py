@@ -65,7 +65,7 @@ def _asked(committed: CommittedOutputs, offset: int) -> bool | str:
     ("reason", "log"), [("ledger-short", "ledger entry"), ("releases-short", "release"), ("rejects-short", "reject")]
 )
 def test_a_missing_output_is_named_by_its_log_and_input(reason: StopReason, log: str) -> None:
-    """What follows it is said, and no input that did not come last is named for the end of a log."""
+    """The message says that a later output exists, and names the log and the input."""
     wanted = f"expected the {log} for input 1; found none, although a later output exists"
     with pytest.raises(PartitionStoppedError, match=wanted):
         CommittedOutputs(0, reason, 3, 0, {2: ["own"]}).holds(1, "own")

@@ -1,1 +1,1 @@
-"""Tests of `stream_app/kafka/owner`: the parts of a partition's life, one by one."""
+"""Tests of `stream_app/kafka/owner`: the individual parts of a partition's life."""

@@ -1,4 +1,4 @@
-"""The cache of rows against a plain dictionary: whatever is forgotten to save memory, no row is ever an old one."""
+"""The row cache compared with a plain dictionary: whatever is evicted, no row is ever an old one."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ ROW = row()
 
 @given(st.integers(1, 6), st.lists(st.tuples(st.sampled_from(["put", "get", "forget"]), st.sampled_from(SERIES))))
 def test_a_cached_row_is_the_last_one(size: int, acts: list[tuple[str, str]]) -> None:
-    """It also holds the series that were used last: half of what it may hold."""
+    """The cache also holds the most recently used series: half of its capacity."""
     cache, last = RowCache(size), dict[str, SeriesRow]()
     used: list[str] = []
     for number, (act, series) in enumerate(acts):

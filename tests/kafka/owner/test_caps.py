@@ -1,4 +1,4 @@
-"""The counts of members by what is left of their caps: kept batch by batch they are what a count of all rows gives."""
+"""The counts of members by remaining cap: maintained batch by batch, they equal a count of all rows."""
 
 import json
 from collections import Counter
@@ -23,7 +23,7 @@ def drop(*_: object) -> None:
 
 
 def decided(context: Context, batch: list[Record], rows: dict[str, SeriesRow], members: dict[str, Member]) -> Decider:
-    """Return what has decided a batch."""
+    """Return the decider that has decided a batch."""
     outlets, collection = Outlets(drop, drop, drop, None), Collection(bytes(32))
     decider = Decider(context, rows.get, outlets, collection, members.get)
     decider.decide([InputRecord("events", 0, 0, 0, None, json.dumps(record).encode()) for record in batch])
@@ -31,7 +31,7 @@ def decided(context: Context, batch: list[Record], rows: dict[str, SeriesRow], m
 
 
 def batches() -> list[list[Record]]:
-    """Return batches of series that claim, of caps that come and fall, of members that have no cap of their own."""
+    """Return batches of series that claim, caps that appear and fall, and members without a cap of their own."""
     found: list[list[Record]] = []
     for batch in range(8):
         records: list[Record] = [
@@ -42,7 +42,7 @@ def batches() -> list[list[Record]]:
 
 
 def test_moves_add_up_to_a_count_of_all_rows() -> None:
-    """After every batch; the classes are those of the exact share."""
+    """This holds after every batch, and the classes are those of the exact share."""
     counts, recounted = CapCounts(), CapCounts()
     rows: dict[str, SeriesRow] = {}
     members: dict[str, Member] = {}
@@ -68,7 +68,7 @@ def test_moves_add_up_to_a_count_of_all_rows() -> None:
 
 
 def test_nine_tenths_are_exact() -> None:
-    """A cap of which exactly nine tenths are claimed is at nine tenths, one nano-epsilon less is not."""
+    """A cap with exactly nine tenths claimed is at nine tenths; with one nano-epsilon less it is not."""
     for cap in (3_000_000_000, 10, 990, 7 * 10**14):
         counts = CapCounts()
         counts.take([Member("p/", 1, "", cap, cap * 9 // 10, 1), Member("q/", 1, "", cap, cap * 9 // 10 - 1, 1)])
@@ -76,14 +76,14 @@ def test_nine_tenths_are_exact() -> None:
 
 
 def test_nothing_is_claimed_of_a_cap_of_zero() -> None:
-    """It counts as a cap, where a member without one does not, and raises no alert: whoever set it meant it."""
+    """It counts as a cap, unlike a member without one, and raises no alert: somebody set it on purpose."""
     counts = CapCounts()
     counts.take([Member("p/", 1, "", 0), Member("q/", 0, "", None)])
     assert counts.left == {"1.00": 1}
 
 
 def test_they_are_shown_and_withdrawn_by_partition() -> None:
-    """A partition that went to another worker shows nothing more; a class that emptied shows 0; no cap, nothing."""
+    """A partition that moved to another worker shows nothing more; an emptied class shows 0; no cap, nothing."""
     metrics, counts = Metrics(), CapCounts()
     counts.take([Member("q/", 0, "", None, 7, 1)])
     counts.show(metrics, "0")
@@ -99,7 +99,7 @@ def test_they_are_shown_and_withdrawn_by_partition() -> None:
 
 
 async def test_a_worker_shows_them_and_the_next_one_finds_them(site: Site) -> None:
-    """Batch by batch; the owner after it counts the rows that it reads back, and the first shows them no more."""
+    """They change batch by batch; the next owner counts the rows it reads back, and the first shows no more."""
     limits = Limits(member_separator="/", member_nano=10**9)
     metrics, other = Metrics(), Metrics()
     partitions, feed = await site.working("a", limits=limits, metrics=metrics)

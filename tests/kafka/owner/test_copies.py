@@ -1,4 +1,4 @@
-"""Copies of rows on a worker's disk that hold what the changelog lost, on the cluster in memory."""
+"""Copies of rows on a worker's disk that hold what the changelog lost, on the in-memory cluster."""
 
 import json
 
@@ -15,9 +15,9 @@ async def decide(site: Site, name: str, rows: MemoryRows, *records: dict[str, ob
 
 
 async def test_a_copy_whose_last_record_lies_elsewhere_is_discarded(site: Site) -> None:
-    """The changelog lost a batch without outputs, and grew on under the same life.
+    """The changelog lost a batch without outputs, and grew again within the same life.
 
-    A row of home-1 lies now where the copy's last record lay. The copy would never take it, and home-1 would begin anew
+    A row of home-1 is now where the copy's last record was. The copy would never take it, and home-1 would start over
     with its whole budget.
     """
     old, new = MemoryRows(), MemoryRows()
@@ -32,9 +32,9 @@ async def test_a_copy_whose_last_record_lies_elsewhere_is_discarded(site: Site) 
 
 
 async def test_a_copy_whose_last_record_gave_way_to_a_marker_is_discarded(site: Site) -> None:
-    """The changelog lost a batch, and markers of transactions that held nothing took its offsets.
+    """The changelog lost a batch, and markers of empty transactions took its offsets.
 
-    The copy alone would know of home-2, and the next owner without a copy would begin it anew with its whole budget.
+    Only the copy would know about home-2, and the next owner without a copy would start it over with its whole budget.
     """
     old, new = MemoryRows(), MemoryRows()
     await decide(site, "a", old, observation("home-1", 1, 1.0))
@@ -51,7 +51,7 @@ async def test_a_copy_whose_last_record_gave_way_to_a_marker_is_discarded(site: 
 
 
 async def test_a_copy_without_its_partition_row_is_discarded(site: Site) -> None:
-    """A standby of a compacted changelog has read rows of series, and not yet the partition row that comes last."""
+    """A standby of a compacted changelog has read rows of series, but not yet the partition row, which is last."""
     await decide(site, "a", MemoryRows(), observation("home-1", 1, 1.0))
     log, old = site.cluster.log(NAMES.changelog, 0), MemoryRows()
     row = next(one for one in site.committed(NAMES.changelog) if one.key == b"shome-1")
@@ -65,7 +65,7 @@ async def test_a_copy_without_its_partition_row_is_discarded(site: Site) -> None
 
 
 async def test_a_copy_newer_than_the_changelog_is_deleted_by_hand_after_recover(site: Site) -> None:
-    """The worker stops with it, `recover` or not, and the remedy says so."""
+    """The worker stops because of it, with or without `recover`, and the remedy says so."""
     old = MemoryRows()
     await decide(site, "a", old, within(series="read-1"), reading(5, 1.0, "read-1"))
     for step in range(1, 6):

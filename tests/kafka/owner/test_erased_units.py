@@ -1,4 +1,4 @@
-"""`keys erase` while steps of units are open: nobody opens their rows, they never close, and all else goes on."""
+"""`keys erase` while steps of units are open: their rows stay sealed, they never close, all else continues."""
 
 import asyncio
 import json
@@ -19,13 +19,13 @@ from tests.kafka.installation import HOUR_MS, Installation
 from tests.kafka.test_key_life import DAY_MS, FIRST, Erasing
 
 MIDNIGHT_MS = (FIRST + 1) * DAY_MS
-"""What begins before it is of the epoch that is erased."""
+"""Everything that begins before midnight belongs to the erased epoch."""
 STEP_MS = 12 * HOUR_MS
 SERIES = ("old", "both", "young")
 
 
 def _policy(series: str) -> dict[str, Any]:
-    """Return a policy under which the noise is 0 almost surely, and two half days are open."""
+    """Return a policy with noise that is 0 almost surely and with two open half days."""
     return {
         "type": "policy",
         "series": series,
@@ -38,7 +38,7 @@ def _policy(series: str) -> dict[str, Any]:
 
 
 def _reading(series: str, hours: float, value: float) -> dict[str, Any]:
-    """Return a reading so many hours after midnight."""
+    """Return a reading this many hours after midnight."""
     return {"series": series, "timestamp": MIDNIGHT_MS + int(hours * HOUR_MS), "value": value}
 
 
@@ -49,7 +49,7 @@ def test_open_units_of_an_erased_epoch(
     capsys: pytest.CaptureFixture[str],
     lost: bool,  # noqa: FBT001 (a parameter of the test)
 ) -> None:
-    """The erasure asks for consent; then a worker passes those steps over, their rows open for nobody, and all goes on.
+    """The erasure asks for consent; a worker then passes those steps over, their rows stay sealed, all goes on.
 
     One series has an open step before midnight, one after it, and one has both. ``lost``: the rows are lost afterwards.
     """
@@ -89,13 +89,13 @@ def test_open_units_of_an_erased_epoch(
 
 
 def _sealed(installation: Installation) -> dict[bytes, bytes | None]:
-    """Return the sealed rows as the changelog has them last, by their keys."""
+    """Return the latest sealed rows in the changelog, by their keys."""
     records = installation.read(installation.names.changelog)
     return {record.key: record.value for record in records if record.key and record.key.startswith(PREFIX)}
 
 
 def _open_for(installation: Installation, ring: KeyRing, rows: dict[bytes, bytes | None]) -> set[tuple[str, int]]:
-    """Return series and step, counted from midnight, of the rows that some key of a ring opens."""
+    """Return series and step, counted from midnight, of the rows that any key of a ring opens."""
     topic = asyncio.run(describe(installation.settings(), [installation.names.events]))[installation.names.events].id
     secrets = {ring.sealing_of(epoch) for epoch in (*range(2), *range(FIRST - 3, FIRST + 4))} - {None}
     found = set()

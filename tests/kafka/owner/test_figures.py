@@ -1,4 +1,4 @@
-"""The counts of backward losses: kept batch by batch they are what a count of all stored rows gives."""
+"""The counts of backward losses: maintained batch by batch, they equal a count of all stored rows."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,7 +30,7 @@ CONTEXT = Context(
 
 
 def batches() -> list[list[Record]]:
-    """Return batches of some series that name a correlation, and no more, and again; with gaps and rejects."""
+    """Return batches of some series that name a correlation, stop, and resume; with gaps and rejects."""
     found: list[list[Record]] = []
     for nth in range(12):
         batch: list[Record] = []
@@ -46,7 +46,7 @@ def batches() -> list[list[Record]]:
 
 @pytest.mark.parametrize("alarm", [None, 0.05, 0.6, 1.2])
 def test_moves_add_up_to_a_count_of_all_rows(alarm: float | None) -> None:
-    """After every batch, whatever the alarm level; without one nothing is alarming."""
+    """This holds after every batch, for any alarm level; without one nothing is alarming."""
     counts, recounted = (LossCounts(Settings.model_construct(correlation_alarm=alarm)) for _ in range(2))
     rows: dict[str, SeriesRow] = {}
     table: dict[bytes, bytes] = {}
@@ -68,13 +68,13 @@ def test_moves_add_up_to_a_count_of_all_rows(alarm: float | None) -> None:
 
 
 def test_nothing_is_counted_without_a_correlation() -> None:
-    """No configured correlation: a worker neither reads its rows at the start nor shows counts."""
+    """Without a configured correlation, a worker neither reads its rows at the start nor shows counts."""
     assert not LossCounts(Settings.model_construct()).wanted
     assert LossCounts(Settings.model_construct(correlations={"household": Path("file")})).wanted
 
 
 def test_renewals_are_counted_and_refused_ones_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    """A batch's bounds by what came of them; one line for all that were refused, which names no series."""
+    """A batch's bounds are counted by outcome; one line covers all refused ones and names no series."""
     limits = Limits(lifetime_nano=2 * 10**9)
     context = Context(KEYS, (default("home-*", renew=[100, 200]),), limits)
     metrics = Metrics()

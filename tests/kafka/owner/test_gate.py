@@ -22,7 +22,7 @@ async def _turns(count: int) -> None:
 
 
 async def test_nobody_gets_through_a_shut_gate() -> None:
-    """Once somebody waits at it nothing moves, until it opens."""
+    """Once somebody waits at the gate, nothing moves until it opens."""
     gate, through = Gate(), list[int]()
     walker = asyncio.create_task(_walk(gate, through))
     await _turns(3)
@@ -39,7 +39,7 @@ async def test_nobody_gets_through_a_shut_gate() -> None:
 
 
 async def test_a_second_closing_waits_anew() -> None:
-    """Who waited at the first closing does not count for the second."""
+    """A walker that waited at the first closing does not count for the second."""
     gate = Gate()
     gate.close()
     first = asyncio.create_task(gate.passed())
@@ -55,7 +55,7 @@ async def test_a_second_closing_waits_anew() -> None:
 
 @pytest.mark.parametrize("failing", [False, True])
 async def test_who_ends_is_not_waited_for(*, failing: bool) -> None:
-    """A walker that ends before it comes to the gate, well or not, lets the caller go on."""
+    """A walker that ends before reaching the gate, well or not, lets the caller continue."""
 
     async def end() -> None:
         """End, well or not."""

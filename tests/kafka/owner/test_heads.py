@@ -1,4 +1,4 @@
-"""Signed heads of a live worker: at intervals and at its end, through kills, zombies and half-written ones."""
+"""Signed heads of a live worker: at intervals and at its end, despite kills, zombies and half-written ones."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ OFTEN = "300"
 SELDOM = "600000"
 HOMES = [f"home-{nth}" for nth in range(40)]
 TOGETHER, ALONE = 1, 10**6
-"""How many events of a group are worth it."""
+"""The smallest group of events that is decided together."""
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def audit(installation: Installation, capsys: pytest.CaptureFixture[str], *words
 
 
 def heads(installation: Installation) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the committed heads with the partition that they lie on."""
+    """Yield the committed heads, each with its partition."""
     for record in installation.read(installation.names.heads):
         document = json.loads(record.value)
         if document["type"] == "head":
@@ -59,7 +59,7 @@ def heads(installation: Installation) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def test_heads_cover_all_when_the_worker_stops(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
-    """Heads come at intervals and last at the end; a live audit holds at any moment, and one series has its proof."""
+    """Heads come at intervals and at the end; a live audit always holds, and a single series has its proof."""
     total = installation.send(readings(500))
     with installation.worker(head_interval_ms=OFTEN) as worker:
         worker.await_committed(total)
@@ -89,7 +89,7 @@ def _prove(installation: Installation) -> None:
 
 
 def test_an_idle_partition_signs_in_time(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing more has to come for the last change to be signed."""
+    """The last change is signed without any further input."""
     total = installation.send(readings(100))
     with installation.worker(head_interval_ms=OFTEN) as worker:
         worker.await_committed(total)
@@ -102,7 +102,7 @@ def test_an_idle_partition_signs_in_time(installation: Installation, capsys: pyt
 
 
 def test_an_old_ledger_is_signed_from_its_start(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a key the worker says so and signs nothing; with one, the first head covers all that there is."""
+    """Without a key the worker says so and signs nothing; with one, the first head covers everything."""
     total = installation.send(readings(600))
     keyless = Installation(installation.broker, installation.folder, installation.name)
     assert "no checkpoints are signed (signing_key_file)" in keyless.decide(total)
@@ -117,7 +117,7 @@ def test_an_old_ledger_is_signed_from_its_start(installation: Installation, caps
 
 
 def test_a_killed_worker_leaves_no_gap(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two workers, one of them killed four times at any moment: heads follow each other, and at the end cover all."""
+    """Two workers run, one killed four times at any moment: heads follow each other, and in the end cover all."""
     draw = np.random.default_rng(5)
     total = installation.send(readings(1000))
     with installation.worker("b", head_interval_ms=OFTEN) as other:
@@ -140,7 +140,7 @@ def test_a_killed_worker_leaves_no_gap(installation: Installation, capsys: pytes
 def test_a_kill_between_batch_and_head_loses_nothing(
     installation: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What was committed and not signed is found in the ledger again; a head that was half written does not count."""
+    """Committed but unsigned changes are found in the ledger again; a half-written head does not count."""
     total = installation.send(readings(600))
     with installation.worker(head_interval_ms=SELDOM) as worker:
         worker.await_committed(total)
@@ -157,7 +157,7 @@ def test_a_kill_between_batch_and_head_loses_nothing(
 
 
 def test_a_zombie_signs_nothing(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
-    """A worker asleep past its session has changes left to sign; awake, it is fenced, and the chain stays one."""
+    """A worker asleep past its session has changes left to sign; awake, it is fenced, and there is one chain."""
     total = installation.send(readings(1000))
     with (
         installation.worker("a", head_interval_ms=SELDOM) as sleeper,
@@ -175,7 +175,7 @@ def test_a_zombie_signs_nothing(installation: Installation, capsys: pytest.Captu
 
 
 def test_a_worker_that_slept_through_its_assignment_goes_on(installation: Installation) -> None:
-    """Awake, it fences the owner that took its partition meanwhile, and is fenced: the next assignment is decided."""
+    """Awake, it fences the owner that took over, and is fenced; the next assignment is decided."""
     total = installation.send(readings(1000))
     with installation.worker("b", head_interval_ms=SELDOM) as other:
         other.await_committed(total)
@@ -190,7 +190,7 @@ def test_a_worker_that_slept_through_its_assignment_goes_on(installation: Instal
 
 
 def test_a_damaged_head_stops_the_partition(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
-    """The worker builds on no head that it did not sign, and on none that covers more than there is."""
+    """The worker builds on no head that it did not sign, and on none that covers more than exists."""
     total = installation.send(readings(100))
     installation.decide(total)
     witness = installation.folder / "witness.jsonl"
@@ -211,7 +211,7 @@ def test_a_damaged_head_stops_the_partition(installation: Installation, capsys: 
 
 
 def test_heads_are_read_as_they_are(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
-    """`read heads` prints the records; what does not fit heads is refused by name."""
+    """`read heads` prints the records; options that do not fit heads are refused by name."""
     total = installation.send(readings(100))
     installation.decide(total)
     capsys.readouterr()
@@ -225,7 +225,7 @@ def test_heads_are_read_as_they_are(installation: Installation, capsys: pytest.C
 
 
 async def test_what_is_decided_again_is_not_signed_again(site: Site, tmp_path: Path) -> None:
-    """The rows lost their end, and all outputs are there."""
+    """The rows lost their end, but all outputs exist."""
     site.signing_key = SigningKey.create(tmp_path / "signing.key")
     await site.goes_on("a", *([observation("home-1", nth, 1.0)] for nth in (1, 2, 3)))
     rows = [one.offset for one in site.committed(NAMES.changelog) if one.key == PARTITION_KEY]
@@ -238,7 +238,7 @@ async def test_what_is_decided_again_is_not_signed_again(site: Site, tmp_path: P
 
 
 async def test_a_change_is_signed_when_its_time_has_come(site: Site, tmp_path: Path) -> None:
-    """It neither waits for another event nor for the worker to end."""
+    """The signature waits neither for another event nor for the worker's end."""
     site.signing_key = SigningKey.create(tmp_path / "signing.key")
     partitions, feed = await site.working("a", settings={"head_interval_ms": 100})
     written = len(site.committed(NAMES.heads))
@@ -249,7 +249,7 @@ async def test_a_change_is_signed_when_its_time_has_come(site: Site, tmp_path: P
 
 @pytest.mark.parametrize("fault", [{"partition": 1}, {"topic": "another.ledger"}])
 async def test_another_partitions_head_stops_it(site: Site, tmp_path: Path, fault: dict[str, Any]) -> None:
-    """The key signed it, for another partition or another ledger."""
+    """The head was signed with the key, but for another partition or another ledger."""
     site.signing_key = key = SigningKey.create(tmp_path / "signing.key")
     head = Head(NAMES.ledger, 0, 1, 1, 10**12, 0, 0, Tree().root().hex(), NO_HASH, key.fingerprint)
     await site.write({NAMES.heads: [Draft(None, replace(head, **fault).encode(key), 1)]})

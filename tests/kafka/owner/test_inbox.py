@@ -18,13 +18,13 @@ class Sent(str):
 
 
 def fetched(start: int, end: int, *, size: int = 10, skip: frozenset[int] = frozenset()) -> Delivery:
-    """A fetch of the offsets between, some of which hold no record."""
+    """Return a fetch of the offsets in between, some of which hold no record."""
     records = [InputRecord("t", 0, offset, 0, None, b"x" * size) for offset in range(start, end) if offset not in skip]
     return Delivery(Records.of(records), start, end)
 
 
 def test_hole_is_refused_and_changes_nothing() -> None:
-    """Offsets that are missing are asked for again."""
+    """Missing offsets are requested again."""
     inbox = Inbox(10, 1_000)
     inbox.restart(5)
     assert not inbox.put(Sent("late"), fetched(7, 9))
@@ -33,7 +33,7 @@ def test_hole_is_refused_and_changes_nothing() -> None:
 
 
 def test_repeated_offsets_are_dropped() -> None:
-    """What was taken once is not taken again."""
+    """Offsets that were taken once are not taken again."""
     inbox = Inbox(10, 1_000)
     inbox.restart(5)
     assert inbox.put(Sent("a"), fetched(3, 8))
@@ -46,7 +46,7 @@ def test_repeated_offsets_are_dropped() -> None:
 
 @pytest.mark.parametrize("start", [0, 2, 4, 6])
 def test_a_message_holds_no_record_once_it_was_taken(start: int) -> None:
-    """Faust keeps the last message: whole, cut, old or behind a hole, none of its records stays in it."""
+    """Faust keeps the last message; whether whole, cut, old or after a hole, it retains none of its records."""
     inbox = Inbox(10, 1_000)
     inbox.restart(4)
     message = fetched(start, start + 4)
@@ -66,7 +66,7 @@ def test_givens_are_the_log(
 ) -> None:
     """All records come out once and in order, in givens within the limits, each message with its last record.
 
-    Whatever is left of them and given back.
+    This holds whatever is left of the givens and given back.
     """
     inbox = Inbox(most_records, most_bytes)
     inbox.restart(0)
@@ -95,7 +95,7 @@ def test_givens_are_the_log(
 
 @pytest.mark.parametrize("skip", [frozenset({5, 6}), frozenset({9})])
 def test_offsets_without_records_are_passed(skip: frozenset[int]) -> None:
-    """Transaction markers leave gaps; the given's end is behind them."""
+    """Transaction markers leave gaps, and the given's end is after them."""
     inbox = Inbox(100, 10_000)
     inbox.restart(5)
     assert inbox.put(Sent("a"), fetched(5, 10, skip=skip))
@@ -107,7 +107,7 @@ def test_offsets_without_records_are_passed(skip: frozenset[int]) -> None:
 
 @pytest.mark.parametrize(("records", "size", "ample"), [(1, 10, False), (2, 10, True), (1, 200, True), (0, 0, False)])
 def test_an_eighth_of_a_batch_is_ample(records: int, size: int, *, ample: bool) -> None:
-    """Of its records or of its bytes."""
+    """An eighth of its records or of its bytes suffices."""
     inbox = Inbox(16, 1_600)
     inbox.restart(0)
     assert inbox.put(Sent("a"), fetched(0, records, size=size))
@@ -115,7 +115,7 @@ def test_an_eighth_of_a_batch_is_ample(records: int, size: int, *, ample: bool) 
 
 
 def test_batches_are_as_short_as_what_was_decided_and_grow_again() -> None:
-    """What is given back is read again, so little of it is; a few records that took long shorten it to a sixteenth."""
+    """Little is given back, as it is read again; a few records that took long cut the batch to a sixteenth."""
     inbox = Inbox(160, 100_000)
     inbox.restart(0)
     assert inbox.put(Sent("a"), fetched(0, 2_000))
@@ -134,7 +134,7 @@ def test_batches_are_as_short_as_what_was_decided_and_grow_again() -> None:
 
 
 def test_what_was_not_decided_does_not_wait_for_the_commit() -> None:
-    """It was left because the batch took long."""
+    """It was left over because the batch took long."""
     inbox = Inbox(1_000, 100_000)
     inbox.restart(0)
     assert inbox.put(Sent("a"), fetched(0, 4))
@@ -146,12 +146,12 @@ def test_what_was_not_decided_does_not_wait_for_the_commit() -> None:
 
 
 def test_records_do_not_show_themselves() -> None:
-    """A fetch in a log says its place only."""
+    """A fetch in a log shows only its place."""
     assert "x" not in repr(fetched(1, 3)).replace("offsets", "")
 
 
 def test_what_was_not_decided_comes_first_again() -> None:
-    """The end of a given is given back whole, before what waits behind it."""
+    """The end of a given is given back whole, before what waits after it."""
     inbox = Inbox(4, 1_000)
     inbox.restart(0)
     assert inbox.put(Sent("a"), fetched(0, 4))
@@ -169,7 +169,7 @@ def test_what_was_not_decided_comes_first_again() -> None:
 
 
 def test_a_hole_of_one_record_is_not_passed_over() -> None:
-    """What begins one offset too late is refused, and nothing of it waits."""
+    """A fetch that begins one offset too late is refused, and nothing of it waits."""
     inbox = Inbox(10, 1_000)
     inbox.restart(5)
     late = Delivery(Records("events", 0, [6], [0], [None], [b"{}"]), 6, 7)

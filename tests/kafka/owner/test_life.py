@@ -1,4 +1,4 @@
-"""The states of a partition's life: the table says all, and allows nothing else."""
+"""The states of a partition's life: the table lists all steps, and allows no others."""
 
 from itertools import product
 from typing import Any, get_args
@@ -19,7 +19,7 @@ STATES: dict[type, State] = {
 
 
 def test_the_table_knows_every_state() -> None:
-    """Each one is reached from the first, and from each but the last the life goes on."""
+    """Each state is reachable from the first, and every state but the last has a next one."""
     assert set(get_args(State)) == set(STATES)
     reached: set[type] = {Away}
     for _ in STATES:
@@ -30,7 +30,7 @@ def test_the_table_knows_every_state() -> None:
 
 @pytest.mark.parametrize(("before", "after"), list(product(STATES, STATES)))
 def test_no_other_step_is_possible(before: type, after: type) -> None:
-    """A step that is not in the table raises, whoever asks for it."""
+    """A step that is not in the table raises an error, whoever requests it."""
     steps: Any = LIFE
     if (before, after) in steps:
         assert followed(STATES[before], STATES[after]) is STATES[after]

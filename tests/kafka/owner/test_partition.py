@@ -1,4 +1,4 @@
-"""The life of a partition over a cluster in memory: each state, and what leads from one to another."""
+"""The life of a partition on an in-memory cluster: each state, and what leads from one to another."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from tests.run import observation
 
 
 async def test_a_fresh_partition_works_and_ends_well(site: Site) -> None:
-    """Its row comes before the first entry; what it decided is committed once, and acknowledged."""
+    """Its row comes before the first entry; its decisions are committed once, and acknowledged."""
     partitions, feed = await site.working("a")
     assert site.decided() == 0
     await site.send(feed)
@@ -24,7 +24,7 @@ async def test_a_fresh_partition_works_and_ends_well(site: Site) -> None:
 
 
 async def test_what_was_lost_on_its_way_is_fetched_again(site: Site) -> None:
-    """Nothing may come behind it that would show the hole; of a partition that is another's nothing is fetched."""
+    """Later input may never come to show the hole; nothing is fetched for a partition of another owner."""
     partitions, feed = site.worker("a")
     partitions.miss(0)
     await partitions.assign([0], 1)
@@ -40,7 +40,7 @@ async def test_what_was_lost_on_its_way_is_fetched_again(site: Site) -> None:
 
 @pytest.mark.parametrize("generation", [2, 3])
 async def test_held_it_decides_nothing_and_goes_on(site: Site, generation: int) -> None:
-    """A rebalance that leaves it where it is opens no other producer, unless another may have owned it meanwhile."""
+    """A rebalance that leaves it in place opens no other producer, unless another may have owned it meanwhile."""
     partitions, feed = await site.working("a")
     await partitions.hold()
     await site.send(feed)
@@ -56,7 +56,7 @@ async def test_held_it_decides_nothing_and_goes_on(site: Site, generation: int) 
 
 
 async def test_fenced_it_waits_until_it_is_the_owner(site: Site) -> None:
-    """What another owner fences commits nothing more; it comes back only when the group says that it is the owner."""
+    """Once another owner fences it, it commits nothing more; it returns only when the group names it as owner."""
     partitions, feed = await site.working("a")
     other, _ = await site.working("b")
     feed.ours = False
@@ -71,7 +71,7 @@ async def test_fenced_it_waits_until_it_is_the_owner(site: Site) -> None:
 
 
 async def test_a_remade_topic_stops_it(site: Site) -> None:
-    """It says so, and what waits is decided by nobody; to close it is still possible."""
+    """It says so, and nobody decides what waits; closing it is still possible."""
     partitions, feed = await site.working("a")
     site.cluster.remake(NAMES.events)
     await site.send(feed)
@@ -83,7 +83,7 @@ async def test_a_remade_topic_stops_it(site: Site) -> None:
 
 
 async def test_a_batch_that_takes_long_is_cut(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rest is the next batch, and nothing is decided twice or left out."""
+    """The rest is the next batch, and nothing is decided twice or omitted."""
     monkeypatch.setattr(batch, "MOST_SECONDS", 0.0)
     partitions, feed = await site.working("a")
     count = 2 * SLICE + 5

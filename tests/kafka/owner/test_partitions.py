@@ -1,4 +1,4 @@
-"""Assignments, and the end of them; the brokers are never reached, so that every partition is being taken over."""
+"""Assignments and their end; the brokers are never reached, so that every takeover stays in progress."""
 
 import asyncio
 from pathlib import Path
@@ -23,7 +23,7 @@ COUNTERS = [metric for metric in TABLE.values() if isinstance(metric, Counter) a
 
 
 class Site:
-    """The partitions of a worker, with its measures."""
+    """The partitions of a worker, with its metrics."""
 
     def __init__(self, folder: Path) -> None:
         """Own nothing yet."""
@@ -52,7 +52,7 @@ class Site:
         self.partitions = Partitions(parts)
 
     def measure(self) -> None:
-        """Show something of every partition in every measure."""
+        """Show something for every partition in every metric."""
         for number in ("0", "1", "2"):
             for gauge in GAUGES:
                 self.metrics.set(gauge, 5, number, *["1.00"] * (len(gauge.labels) - 1))  # a class of shares
@@ -60,7 +60,7 @@ class Site:
                 self.metrics.count(counter, 5, number)
 
     def shown(self, metric: Metric) -> set[str]:
-        """Return the partitions of a measure."""
+        """Return the partitions of a metric."""
         samples = scrape_of(self.metrics.text().decode(), 0.0).samples
         return {sample.labels["partition"] for sample in samples.get(metric.sample, ())}
 
@@ -72,7 +72,7 @@ def site(tmp_path: Path) -> Site:
 
 
 async def test_an_assignment_that_the_end_overtakes_begins_nothing(site: Site) -> None:
-    """A signal in a rebalance: what it closed stays closed, and what it would have begun does not begin."""
+    """After a signal in a rebalance, what it closed stays closed, and what it would have begun does not begin."""
     partitions = site.partitions
     await partitions.assign([0, 1], 1)
     assert partitions.owned.keys() == {0, 1}
@@ -91,7 +91,7 @@ async def test_an_assignment_that_the_end_overtakes_begins_nothing(site: Site) -
 
 
 async def test_a_partition_that_went_is_shown_no_more(site: Site) -> None:
-    """Its gauges go with it, so that a sum over workers has each partition once; what was counted stays."""
+    """Its gauges go with it, so that a sum over workers has each partition once; counters stay."""
     assert {WorkerMetric.EVENT_LAG_RECORDS, WorkerMetric.CACHED_SERIES, WorkerMetric.ALARMED_SERIES} <= set(GAUGES)
     await site.partitions.assign([0, 1, 2], 1)
     site.measure()

@@ -1,4 +1,4 @@
-"""One edit from a loss, on the cluster in memory: rules that a start or a commit could leave out unseen."""
+"""One edit away from a loss, on the in-memory cluster: rules that a start or commit could omit unnoticed."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ from tests.run import default, observation
 
 
 async def left_aborted(tmp_path: Path) -> Site:
-    """Return a site whose only batch was aborted behind its ledger entries."""
+    """Return a site whose only batch was aborted after its ledger entries."""
     site = torn_site(tmp_path)
     partitions, feed = await owned(site, "a")
     send(site)
@@ -45,7 +45,7 @@ async def left_aborted(tmp_path: Path) -> Site:
 
 
 async def test_entries_that_bind_are_not_passed_over_by_a_batch_before_them(tmp_path: Path) -> None:
-    """The row goes no further in the ledger than the first aborted entry of input that is not decided yet."""
+    """The row goes no further in the ledger than the first aborted entry of undecided input."""
     site = await left_aborted(tmp_path)
     left = site.cluster.records(NAMES.ledger, 0, "read_uncommitted")[1:]
     assert len(left) == LEDGER
@@ -66,7 +66,7 @@ async def test_entries_that_bind_are_not_passed_over_by_a_batch_before_them(tmp_
 
 
 async def test_a_copy_of_another_life_is_discarded(site: Site) -> None:
-    """Its last record is compacted away: the life in the partition rows alone says that its rows count no more."""
+    """Its last record is compacted away: only the life in the partition rows says that its rows count no more."""
     log, held = site.cluster.log(NAMES.changelog, 0), MemoryRows()
     lives = [
         Draft(PARTITION_KEY, ROW.encode().replace(b'"life":"l"', b'"life":"%s"' % life), 0) for life in (b"a", b"b")
@@ -95,7 +95,7 @@ async def test_a_copy_of_another_life_is_discarded(site: Site) -> None:
 
 
 async def test_heads_go_on_from_the_last_that_was_committed(site: Site) -> None:
-    """An aborted record of the topic is no head, whatever it holds."""
+    """An aborted record of the topic is no head, whatever its content."""
     key = SigningKey(Ed25519PrivateKey.from_private_bytes(bytes(32)))
     for name in ("a", "b"):
         await site.goes_on(name, [observation("home-1", site.sent + nth, 1.0) for nth in (1, 2, 3)], signing_key=key)
@@ -107,7 +107,7 @@ async def test_heads_go_on_from_the_last_that_was_committed(site: Site) -> None:
 
 
 async def test_the_group_goes_no_further_than_what_open_steps_need(site: Site) -> None:
-    """Each commit says where input must be read again from, before anything is acknowledged."""
+    """Each commit says from where input must be reread, before anything is acknowledged."""
     protection = {"level": "event", "step": 10, "within": "sum", "open_steps": 1}
     site.policy = default("home-*", protection=protection)
     partitions, feed = await site.working("a")
@@ -122,7 +122,7 @@ async def test_the_group_goes_no_further_than_what_open_steps_need(site: Site) -
 
 
 def test_what_is_acknowledged_does_not_pass_what_open_steps_need() -> None:
-    """The offset that goes to the group is the smaller one: input below it may be deleted."""
+    """The offset sent to the group is the smaller one, because input below it may be deleted."""
     place = TP(NAMES.events, 0)
     app = SimpleNamespace(events_topic=NAMES.events)
     for kept, sent in ((3, 3), (9, 8)):
@@ -132,14 +132,14 @@ def test_what_is_acknowledged_does_not_pass_what_open_steps_need() -> None:
 
 @pytest.mark.parametrize("topic", [NAMES.ledger, NAMES.releases])
 async def test_records_of_another_producer_stop_a_start(site: Site, topic: str) -> None:
-    """Under the same key and header another application writes the same bytes: the producer id alone tells."""
+    """With the same key and header another application writes the same bytes: only the producer id differs."""
     await site.goes_on("a", EVENTS)
     await site.write({topic: site.committed(topic)[-1:]}, application="another")
     await site.stops("b", "foreign-writer")
 
 
 async def test_own_records_under_an_expired_id_are_own(tmp_path: Path) -> None:
-    """The row names the id that wrote what lies behind it; the next owner has another one by then."""
+    """The row names the id that wrote what comes after it; the next owner has another one by then."""
     site = await left_aborted(tmp_path)
     assert site.cluster.transactions.expire("life-0")
     await finished(site, "b")
@@ -151,7 +151,7 @@ async def test_own_records_under_an_expired_id_are_own(tmp_path: Path) -> None:
     [(NAMES.ledger, "ledger-short"), (NAMES.releases, "releases-short"), (NAMES.changelog, "changelog-short")],
 )
 async def test_a_log_that_loses_its_end_under_a_worker_stops_it(site: Site, topic: str, reason: StopReason) -> None:
-    """Its next batch would lie where lost records lay, and nothing would show later that they are gone."""
+    """Its next batch would take the place of lost records, and nothing would show later that they are gone."""
     partitions, feed = await site.working("a")
     await site.send(feed)
     await until(lambda: site.decided() == 3)
@@ -164,7 +164,7 @@ async def test_a_log_that_loses_its_end_under_a_worker_stops_it(site: Site, topi
 
 
 async def test_a_changelog_cut_within_a_transaction_under_a_worker_loses_nothing(tmp_path: Path) -> None:
-    """The broker then knows the producer's previous batch only, so the worker starts over and decides the same."""
+    """The broker then knows only the producer's previous batch, so the worker starts over and decides the same."""
     whole, cut = torn_site(tmp_path / "whole"), torn_site(tmp_path / "cut")
     for site in (whole, cut):
         partitions, feed = await owned(site, "a")
@@ -191,7 +191,7 @@ async def test_a_changelog_cut_within_a_transaction_stops_a_start(site: Site) ->
 
 
 class _Refusing:
-    """Stands for aiokafka's producer: it refuses the first of two pages and acknowledges the second."""
+    """A stand-in for aiokafka's producer that refuses the first of two pages and acknowledges the second."""
 
     def __init__(self) -> None:
         """Answer nothing yet."""
@@ -220,12 +220,12 @@ class _Page:
         """Take nothing more."""
 
     def record_count(self) -> int:
-        """Return how many records it holds."""
+        """Return the number of records that it holds."""
         return 1
 
 
 async def test_each_page_must_be_acknowledged() -> None:
-    """The client commits what was acknowledged: a page that was refused would be missing from a committed batch."""
+    """The client commits acknowledged pages: a refused page would be missing from a committed batch."""
     pages = KafkaPages(_Page)
     pages.pages += [_Page(), _Page()]
     with pytest.raises(KafkaError):

@@ -1,4 +1,4 @@
-"""A copy that stands by follows one history of the changelog: after another one it is no longer whole."""
+"""A standby copy follows one history of the changelog: after another history it is no longer whole."""
 
 from collections.abc import Iterable
 
@@ -17,7 +17,7 @@ def record(offset: int, key: bytes, value: bytes | None) -> InputRecord:
 
 
 def log(*rows: tuple[str, str | int]) -> list[InputRecord]:
-    """Return a changelog: a text is a series' row, a number the partition row at that input, of the life before it."""
+    """Return a changelog: a text is a series' row, a number the partition row at that input, of the prior life."""
     return [
         record(nth, name.encode(), value.encode())
         if isinstance(value, str)
@@ -48,7 +48,7 @@ NEW = log(("sY", "one"), ("", 1), ("sX", "one"), ("l", 3), ("sY", "two"), ("l", 
 
 @pytest.fixture
 def rows() -> DiskRows:
-    """Make the rows of the worker that stands by."""
+    """Create the rows of the standby worker."""
     return DiskRows()
 
 
@@ -59,7 +59,7 @@ def copies(rows: DiskRows) -> StandbyCopies:
 
 
 def stand_by(copies: StandbyCopies, log: Iterable[InputRecord]) -> int:
-    """Assign the copy, and feed it what of a log it asks for, transaction by transaction; return how many it took."""
+    """Assign the copy, feed it what it requests of a log, by transaction; return how many records it took."""
     copies.leave()
     held = copies.open(0)
     portion: list[InputRecord] = []
@@ -74,9 +74,9 @@ def stand_by(copies: StandbyCopies, log: Iterable[InputRecord]) -> int:
 
 
 def test_a_copy_of_what_was_lost_is_discarded(rows: DiskRows, copies: StandbyCopies) -> None:
-    """Its rows of before the cut would rule again, under the row of the new life.
+    """Its rows from before the cut would rule again, under the row of the new life.
 
-    It is not filled either: the rest alone is not whole.
+    It is not filled either: the rest by itself is not whole.
     """
     assert stand_by(copies, OLD) == len(OLD)
     assert (rows.offset(0), rows.read(0, b"sX")) == (5, b"two")
@@ -87,14 +87,14 @@ def test_a_copy_of_what_was_lost_is_discarded(rows: DiskRows, copies: StandbyCop
 
 
 def test_a_copy_whose_log_goes_on_under_another_life_is_discarded(rows: DiskRows, copies: StandbyCopies) -> None:
-    """It follows the log, which lost its end and has grown beyond it before the next fetch."""
+    """It follows the log, which lost its end and grew beyond it before the next fetch."""
     stand_by(copies, OLD)
     assert not copies.apply(0, Records.of(NEW[6:]))
     assert rows.offset(0) is None
 
 
 def test_a_copy_begun_anew_is_filled_at_the_second_assignment(rows: DiskRows, copies: StandbyCopies) -> None:
-    """Records do not tell whether a life ended under their reader; what was known before it began to read did not."""
+    """Records do not show whether a life ended during reading; what was known before it began had not ended."""
     stand_by(copies, NEW)
     assert rows.offset(0) is None
     stand_by(copies, NEW)
@@ -106,7 +106,7 @@ def test_a_copy_begun_anew_is_filled_at_the_second_assignment(rows: DiskRows, co
 def test_a_copy_of_a_log_that_is_read_from_its_beginning_again_is_discarded(
     rows: DiskRows, copies: StandbyCopies
 ) -> None:
-    """The log lost its end while the copy followed it, and the consumer began anew: rows of what is lost would stay."""
+    """The log lost its end under the copy and the consumer started over: rows of the lost part would stay."""
     stand_by(copies, OLD)
     assert not copies.apply(0, Records.of(OLD[:2]))
     assert rows.offset(0) is None
@@ -116,7 +116,7 @@ def test_a_copy_of_a_log_that_is_read_from_its_beginning_again_is_discarded(
 
 
 def test_a_copy_whose_last_record_lies_there_no_more_is_discarded(rows: DiskRows, copies: StandbyCopies) -> None:
-    """The consumer begins with that record; the log lost its end and has grown as long again, under the same life."""
+    """The consumer begins with that record; the log lost its end and grew to the same length, in the same life."""
     stand_by(copies, OLD)
     assert copies.apply(0, Records.of(OLD[5:]))
     assert rows.offset(0) == 5, "it goes on where it was"
@@ -125,7 +125,7 @@ def test_a_copy_whose_last_record_lies_there_no_more_is_discarded(rows: DiskRows
 
 
 def test_a_copy_that_cannot_be_read_is_given_up(rows: DiskRows, copies: StandbyCopies) -> None:
-    """It takes nothing more until it is opened again, which discards it: it is read from the beginning."""
+    """It takes nothing more until it is reopened, which discards it: it is read from the beginning."""
     stand_by(copies, OLD[:2])
     rows.damage(0)
     assert not copies.apply(0, Records.of(OLD[2:4]))
@@ -136,7 +136,7 @@ def test_a_copy_that_cannot_be_read_is_given_up(rows: DiskRows, copies: StandbyC
 
 
 def test_a_copy_takes_nothing_between_two_assignments(rows: DiskRows, copies: StandbyCopies) -> None:
-    """Its partition may have become this worker's own, whose owner writes the rows."""
+    """Its partition may now be this worker's own, whose owner writes the rows."""
     stand_by(copies, OLD[:2])
     copies.leave()
     assert not copies.apply(0, Records.of(OLD[2:]))

@@ -21,7 +21,7 @@ from tests.readings import reading, watermark, within
 
 @pytest.fixture
 def quiet() -> Any:
-    """Let nobody log: pytest keeps what is logged, with the errors and their frames."""
+    """Disable logging: pytest keeps logged records, with the errors and their frames."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     yield
@@ -30,7 +30,7 @@ def quiet() -> Any:
 
 @pytest.mark.parametrize("expired", [3, 2])
 async def test_a_group_that_has_decided_is_never_begun_anew(site: Site, expired: int) -> None:
-    """Input expired up to the group's offset, rows and ledger are gone: what was spent is unknown, so it must stop."""
+    """Input expired up to the group's offset, rows and ledger are gone: spends are unknown, so it must stop."""
     await site.goes_on("a", EVENTS)
     assert len(site.committed(NAMES.releases)) == 3
     site.cluster.group("life").offsets[Place(NAMES.events, 0)] = expired
@@ -61,7 +61,7 @@ async def test_another_number_of_partitions_goes_on_with_nothing(site: Site, clu
 
 
 async def test_another_separator_begins_nothing_once_budget_was_spent(site: Site) -> None:
-    """It assigns series to other partitions, even to a partition that never worked, where they would spend again."""
+    """It assigns series to other partitions, even to one that never worked, where they would spend again."""
     site.grow(2)
     first, second = (dict[str, Any](settings={"partitions": 2, "member_separator": one}) for one in "/:")
     await site.goes_on("a", **second)
@@ -76,7 +76,7 @@ async def test_another_separator_begins_nothing_once_budget_was_spent(site: Site
 
 @pytest.mark.parametrize("beyond", [0, 1])
 async def test_input_of_open_steps_may_expire_up_to_where_they_are_counted_from(site: Site, beyond: int) -> None:
-    """One record more is one reading less in the step's release, so the partition stops."""
+    """One record more means one reading less in the step's release, so the partition stops."""
     await site.goes_on("a", [within(series="read-1"), watermark(10, "read-1"), reading(15, 2.0, "read-1")])
     counted = site.rows()[-1]["recall_offset"]
     assert 0 < counted < site.sent
@@ -89,7 +89,7 @@ async def test_input_of_open_steps_may_expire_up_to_where_they_are_counted_from(
 
 
 class _Shared(MemoryBrokers):
-    """Brokers that another application writes to as well, just before the tail is read."""
+    """Brokers to which another application also writes, just before the tail is read."""
 
     def __init__(self, site: Site, name: str, write: Callable[[], None]) -> None:
         """See the site's cluster as a worker of that name."""
@@ -98,7 +98,7 @@ class _Shared(MemoryBrokers):
 
     @asynccontextmanager
     async def reader(self, isolation: Isolation) -> AsyncIterator[MemoryReader]:
-        """Open a reader; the first one of uncommitted records looks at whose the logs are, the second at the tail."""
+        """Open a reader; the first uncommitted one checks who owns the logs, the second reads the tail."""
         self._looks += isolation == "read_uncommitted"
         if isolation == "read_uncommitted" and self._looks == 2:
             self._write()
@@ -107,7 +107,7 @@ class _Shared(MemoryBrokers):
 
 
 async def test_who_writes_while_the_tail_is_read_stops_the_start(site: Site) -> None:
-    """Whose the logs are is asked before the tail is read, and again behind the last thing read."""
+    """The owner of the logs is checked before the tail is read, and again after the last read."""
     await site.goes_on("a", EVENTS)
     last = [one for one in site.committed(NAMES.ledger) if one.key == b"home-1"][-1]
     entry = json.loads(last.value) | {"sequence": 99, "hash": "f" * 64}
@@ -123,7 +123,7 @@ async def test_who_writes_while_the_tail_is_read_stops_the_start(site: Site) -> 
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("reason", ["input-lost", "topic-replaced"])
 async def test_a_stopped_partition_holds_no_raw_counters(site: Site, reason: str) -> None:
-    """PRIVACY: what open steps count, raw, is forgotten with the stop; the error that ended the input is kept."""
+    """PRIVACY: the raw counts of open steps are forgotten at the stop; the error that ended the input is kept."""
     partitions, feed = await site.working("a")
     if reason == "input-lost":
         partitions.fail(0, input_lost(3, 5).stopped(0))

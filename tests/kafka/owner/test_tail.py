@@ -1,4 +1,4 @@
-"""Which ledger entries bind, and what a worker that decides their input again must come to."""
+"""Which ledger entries bind, and what a worker that decides their input again must reproduce."""
 
 from collections.abc import Sequence
 
@@ -19,13 +19,13 @@ KEY = b"home-1"
 
 
 def entry(sequence: int, link: str = "aa") -> Draft:
-    """Return an entry of a series; its input has the offset of ten times its sequence."""
+    """Return an entry of a series; its input offset is ten times its sequence number."""
     value = {"entry": "release", "series": "home-1", "sequence": sequence, "previous": "", "hash": link}
     return Draft(KEY, wire.dump(value), 0, [("input", b"%d" % (10 * sequence))])
 
 
 async def tail_of(site: Site, entries: Sequence[Draft], known: int = 0) -> Tail:
-    """Return the tail of a ledger with these entries, aborted, where the state has ``known`` entries of the series."""
+    """Return the tail of a ledger with these aborted entries, if the state has ``known`` entries of the series."""
     await site.write({NAMES.ledger: entries}, end="abort")
     tail = Tail(0, ())
     async with MemoryBrokers(site.cluster, "reads", "life", NAMES).reader("read_uncommitted") as reader:
@@ -35,7 +35,7 @@ async def tail_of(site: Site, entries: Sequence[Draft], known: int = 0) -> Tail:
 
 @pytest.mark.parametrize("known", range(5))
 async def test_each_entry_beyond_the_state_binds(site: Site, known: int) -> None:
-    """Those that the state holds bind nobody any more."""
+    """Entries that the state holds no longer bind."""
     tail = await tail_of(site, [entry(sequence) for sequence in (1, 2, 3)], known)
     assert len(tail) == max(0, 3 - known)
     assert tail.binds(0) == (known < 3)
@@ -46,14 +46,14 @@ async def test_each_entry_beyond_the_state_binds(site: Site, known: int) -> None
 
 
 async def test_two_entries_of_one_place_stop_the_partition(site: Site) -> None:
-    """Nobody can come to both; the same one twice, as of two owners that died, binds like one."""
+    """Nobody can reproduce both; the same entry twice, as left by two dead owners, binds like one."""
     assert len(await tail_of(site, [entry(1), entry(1)])) == 1
     with pytest.raises(PartitionStoppedError, match="tail-differs"):
         await tail_of(site, [entry(1), entry(1, "bb")])
 
 
 async def test_an_entry_must_be_recomputed_from_its_own_input(site: Site) -> None:
-    """Once all of that input is decided it is overdue; recomputed in time it binds no more."""
+    """Once all of that input is decided the entry is overdue; recomputed in time it no longer binds."""
     tail = await tail_of(site, [entry(1), entry(2)])
     tail.overdue(10)
     with pytest.raises(PartitionStoppedError, match="tail-differs"):
@@ -69,7 +69,7 @@ async def test_an_entry_must_be_recomputed_from_its_own_input(site: Site) -> Non
 
 
 def test_a_committed_output_must_be_recomputed_from_its_own_input() -> None:
-    """Once all of that input is decided it is overdue."""
+    """Once all of that input is decided the output is overdue."""
     nothing = CommittedOutputs(0, "ledger-short", 0, 0, {})
     tail = Tail(0, (), Outputs(nothing, nothing, CommittedOutputs(0, "rejects-short", 4, 0, {3: [""]}), 4))
     tail.overdue(3)
@@ -79,7 +79,7 @@ def test_a_committed_output_must_be_recomputed_from_its_own_input() -> None:
 
 @pytest.mark.parametrize("end", ["commit", "abort"])
 async def test_an_entry_whose_input_is_rejected_now_stops_the_partition(site: Site, end: str) -> None:
-    """Another configuration accepts no more what was accepted; the next owner writes nothing."""
+    """A new configuration no longer accepts what was accepted; the next owner writes nothing."""
     await site.goes_on("a", [observation("home-1", 1, 1.0)])
     entries = [one for one in site.committed(NAMES.ledger) if one.key]
     if end == "abort":

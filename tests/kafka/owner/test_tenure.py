@@ -17,7 +17,7 @@ async def _fail() -> None:
 
 
 async def test_a_commit_is_over_before_its_end_is_known() -> None:
-    """Its end is told at once; how it ended when it is asked."""
+    """Its end is signalled immediately; its outcome is known on request."""
     told = asyncio.Event()
     pending, gone = PendingCommit(told.set), asyncio.Event()
     pending.begin(_commit(gone))
@@ -40,7 +40,7 @@ async def test_its_end_raises_what_went_wrong() -> None:
 
 
 async def test_dropping_waits_and_forgives() -> None:
-    """A commit that fails meanwhile is no matter any more."""
+    """A commit that fails meanwhile no longer matters."""
     pending = PendingCommit(lambda: None)
     pending.begin(_fail())
     await pending.drop()
@@ -48,7 +48,7 @@ async def test_dropping_waits_and_forgives() -> None:
 
 
 async def test_cancelling_cuts_short() -> None:
-    """It does not wait for a commit that never ends."""
+    """Cancelling does not wait for a commit that never ends."""
     pending = PendingCommit(lambda: None)
     pending.begin(_commit(asyncio.Event()))
     await asyncio.sleep(0)
@@ -57,7 +57,7 @@ async def test_cancelling_cuts_short() -> None:
 
 
 async def test_what_comes_while_a_batch_commits_is_one_batch(site: Site) -> None:
-    """A little that waits is decided with what comes after it: taken at once, the rest would wait for two commits."""
+    """Few waiting records are decided with later ones: taken immediately, the rest would wait for two commits."""
     partitions, feed = await site.working("a")
     committing, ended = site.holds_commits()
     await site.send(feed, 1)

@@ -1,4 +1,4 @@
-"""Batches of which only a part was committed, on the cluster in memory: the next owner publishes the rest, once."""
+"""Batches committed only in part, on the in-memory cluster: the next owner publishes the rest, once."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -23,11 +23,11 @@ from tests.run import observation
 
 SERIES = ("home-1", "home-2", "nobody-1", "home-1", "home-3", "nobody-2")
 LEDGER, RELEASES, REJECTS, ROWS = 7, 4, 2, 5
-"""What their batch holds: policies and releases in the ledger; rows of three series, their policy and the partition."""
+"""Sizes of their batch: policies and releases in the ledger; rows of 3 series, their policy, the partition."""
 
 
 class Torn(MemoryCluster):
-    """Takes so many records of a topic, and then ends the transaction with a commit, as a request that came late."""
+    """Takes a set number of records per topic, then commits the transaction, like a request that came late."""
 
     def __init__(self, now_ms: Any) -> None:
         """Take everything."""
@@ -38,7 +38,7 @@ class Torn(MemoryCluster):
         self.late = True
 
     def append(self, place: Place, drafts: Sequence[Draft], given: Identity = NOBODY, sequence: int = 0) -> int:
-        """Append a batch, unless its topic took all that it does."""
+        """Append a batch, unless its topic has taken its full number."""
         left = self.takes.get(place.topic)
         if left is not None:
             if not left:
@@ -61,7 +61,7 @@ def site(tmp_path: Path) -> Site:
 
 
 def torn_site(folder: Path) -> Site:
-    """Return a site whose transactions a test can tear."""
+    """Return a site whose transactions a test can cut short."""
     folder.mkdir(exist_ok=True)
     site = Site(folder)
     whole, site.cluster = site.cluster, Torn(site.cluster.now_ms)
@@ -78,7 +78,7 @@ def torn(site: Site) -> Torn:
 
 
 async def owned(site: Site, name: str) -> tuple[Partitions, Feed]:
-    """Return the partitions of a worker that writes one record a batch, and owns the partition."""
+    """Return the partitions of a worker that writes one record per batch, and owns the partition."""
     return await site.started(name, brokers=MemoryBrokers(site.cluster, name, "life", NAMES, batch_bytes=1))
 
 
@@ -89,7 +89,7 @@ def send(site: Site, series: Sequence[str] = SERIES) -> None:
 
 
 async def finished(site: Site, name: str) -> None:
-    """Check that such a worker decides all that is there, and let it end."""
+    """Check that such a worker decides everything, and let it end."""
     partitions, _ = await owned(site, name)
     await until(lambda: site.decided() == site.sent or bool(partitions.stopped))
     assert partitions.stopped == {}
@@ -104,7 +104,7 @@ async def stopped(site: Site, name: str, reason: StopReason) -> None:
 
 
 async def tear(site: Site, ledger: int, releases: int = 0, rejects: int = 0, rows: int = 0) -> None:
-    """Let a worker decide events, of whose batch so many records of each log are committed."""
+    """Let a worker decide events, and commit only this many records of each log from their batch."""
     partitions, feed = await owned(site, "a")
     send(site)
     takes = {NAMES.ledger: ledger, NAMES.releases: releases, NAMES.rejects: rejects, NAMES.changelog: rows}
@@ -118,7 +118,7 @@ async def tear(site: Site, ledger: int, releases: int = 0, rejects: int = 0, row
 
 
 async def whole(folder: Path, more: Sequence[str] = ()) -> list[list[Any]]:
-    """Return what the same events come to in whole batches."""
+    """Return the outputs of the same events in whole batches."""
     site = torn_site(folder)
     for series in (SERIES, more):
         send(site, series)
@@ -129,7 +129,7 @@ async def whole(folder: Path, more: Sequence[str] = ()) -> list[list[Any]]:
 
 
 def parts() -> Iterator[tuple[int, int, int]]:
-    """Yield how many entries, releases and rejects were committed: outputs follow entries."""
+    """Yield the numbers of committed entries, releases and rejects: outputs follow entries."""
     yield from ((ledger, 0, 0) for ledger in range(1, LEDGER))
     yield from product((LEDGER,), range(RELEASES + 1), range(REJECTS + 1))
 
@@ -138,9 +138,9 @@ def parts() -> Iterator[tuple[int, int, int]]:
 async def test_what_lacks_is_published_by_the_next_owner(
     site: Site, tmp_path: Path, ledger: int, releases: int, rejects: int
 ) -> None:
-    """With the bytes and in the order of a whole batch, nothing twice; and what comes later goes on behind it.
+    """Bytes and order are those of a whole batch, nothing is doubled, and later output follows.
 
-    What was published late is signed, and signed once.
+    Records that are published late are signed, and signed once.
     """
     site.signing_key = SigningKey.create(tmp_path / "signing.key")
     await tear(site, ledger, releases, rejects)
@@ -162,14 +162,14 @@ AHEAD = [
     *((0, 0, rows, "changelog-short") for rows in range(1, ROWS)),
     (0, 0, ROWS, "releases-short"),
 ]
-"""Releases, rejects and rows that were committed, where the rows have decided what was not published."""
+"""Committed releases, rejects and rows in cases in which the rows have decided unpublished input."""
 
 
 @pytest.mark.parametrize(("releases", "rejects", "rows", "reason"), AHEAD)
 async def test_rows_that_are_ahead_of_what_is_published_are_rebuilt_by_recover(
     site: Site, tmp_path: Path, releases: int, rejects: int, rows: int, reason: StopReason
 ) -> None:
-    """Nobody could decide that input again from them: the next owner stops. Rebuilt, it publishes what lacks."""
+    """Nobody could decide that input again from them: the next owner stops. Rebuilt, it publishes the rest."""
     await tear(site, LEDGER, releases, rejects, rows)
     before = site.outputs()
     await stopped(site, "b", reason)
@@ -181,7 +181,7 @@ async def test_rows_that_are_ahead_of_what_is_published_are_rebuilt_by_recover(
 async def test_recover_loses_nothing_of_a_part(
     site: Site, tmp_path: Path, ledger: int, releases: int, rejects: int
 ) -> None:
-    """Whether or not the next owner could have gone on by itself."""
+    """This holds whether or not the next owner could have continued by itself."""
     await tear(site, ledger, releases, rejects)
     await recovered_and_finished(site, tmp_path)
 
@@ -199,7 +199,7 @@ async def recovered_and_finished(site: Site, folder: Path) -> None:
 
 
 async def test_rejects_that_are_lost_after_recover_are_missed(site: Site) -> None:
-    """The row that it writes names the last reject, as every owner's does."""
+    """The row that `recover` writes names the last reject, as every owner's row does."""
     send(site)
     await finished(site, "a")
     assert (await site.recover()).again == 0

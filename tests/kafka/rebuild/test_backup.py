@@ -1,4 +1,4 @@
-"""Backups on real brokers: a cold copy goes on elsewhere; a copy of the outputs alone is never taken for a state."""
+"""Backups on real brokers: a cold copy works elsewhere; a copy of the outputs alone is never used as state."""
 
 import asyncio
 import shutil
@@ -15,7 +15,7 @@ from tests.kafka.replayed import assert_topics_hold_what_replay_computes
 
 
 def test_a_cold_copy_goes_on_elsewhere(tmp_path: Path) -> None:
-    """Another broker, made of the copied folder, has everything; what is sent there comes out as it would have here."""
+    """Another broker on the copied folder has everything; what is sent to it gives the same outputs as here."""
     with LocalBroker.start(tmp_path / "first") as first:
         installation = Installation(first, tmp_path / "site", "copied")
         total = installation.send(readings(60))
@@ -44,7 +44,7 @@ def installation(installation: Installation) -> Installation:
 def test_outputs_without_their_input_are_no_state(
     installation: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where ledger and releases are all there is, new events would be skipped: nothing goes on there."""
+    """With nothing but ledger and releases, new events would be skipped: no partition continues there."""
     installation.delete(installation.names.events)
     installation.delete(installation.names.changelog)
     shutil.rmtree(installation.folder / "data-a")
@@ -59,7 +59,7 @@ def test_outputs_without_their_input_are_no_state(
 
 
 def test_a_state_ahead_of_its_input_stops(installation: Installation) -> None:
-    """An events topic that lost its end would let later events pass unseen."""
+    """If the events topic lost its end, later events would pass unnoticed."""
     row = stored_row(installation)
     asyncio.run(
         store_row(installation, replace(row, next_offset=row.next_offset + 1, recall_offset=row.next_offset + 1))

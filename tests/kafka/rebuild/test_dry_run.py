@@ -1,4 +1,4 @@
-"""``worker --rehearse`` on a real broker: what a start would come to is told, and nothing is written."""
+"""``worker --rehearse`` on a real broker: it reports what a start would do, and writes nothing."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ INSTALLED: dict[str, Any] = {"policy": {**POLICY, "scheme": {"name": "balanced"}
 
 
 def rehearsed(installation: Installation, capsys: pytest.CaptureFixture[str]) -> tuple[int, list[str]]:
-    """Return exit code and lines of the rehearsal; no topic has moved by it, not even uncommitted."""
+    """Return exit code and lines of the rehearsal; check that no topic changed, not even uncommitted."""
     policies = installation.folder / "policies.jsonl"
     policies.write_text(json.dumps(installation.policy))
     config = installation.config(f'key_file = "{installation.folder / "key"}"', f'policies_file = "{policies}"')
@@ -52,12 +52,12 @@ def left_behind(installation: Installation, series: str, *, otherwise: bool) -> 
 
 
 def compact(document: object) -> bytes:
-    """Return JSON as records have it."""
+    """Return JSON in the form used in records."""
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def test_a_start_is_told_before_it_is_made(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
-    """No binding entries, then some that come out the same, then some of a version that decides otherwise."""
+    """No binding entries exist, then some that are reproduced, then some of a version that decides otherwise."""
     partitions = range(installation.partitions)
     total = installation.send(readings(400))
     installation.decide(total)

@@ -1,4 +1,4 @@
-"""What `recover` gives up: parts of a batch whose input is gone, and outputs before later ones; in memory."""
+"""What `recover` gives up: partial batches without input, and outputs before later ones; in memory."""
 
 import json
 from collections import Counter
@@ -32,7 +32,7 @@ def site(tmp_path: Path) -> Site:
 async def torn_and_forgotten(
     site: Site, ledger: int, releases: int, rejects: int, rows: int, *, committed: bool = True
 ) -> None:
-    """Publish a release of `home-1`, tear the batch after it, and lose the input of both."""
+    """Publish a release of `home-1`, tear the batch after it, and lose both inputs."""
     partitions, feed = await owned(site, "a")
     send(site, ["home-1"])
     await feed.seek(0, 0)
@@ -69,14 +69,14 @@ PARTS = [
     *product([LEDGER], range(RELEASES), range(REJECTS + 1), [ROWS]),
     *product([LEDGER], [RELEASES], range(REJECTS), [ROWS]),
 ]
-"""Entries, releases, rejects and rows that are committed."""
+"""The numbers of committed entries, releases, rejects and rows."""
 
 
 @pytest.mark.parametrize(("ledger", "releases", "rejects", "rows"), PARTS)
 async def test_what_cannot_be_published_any_more_is_given_up(
     site: Site, ledger: int, releases: int, rejects: int, rows: int
 ) -> None:
-    """Its epsilon stays spent, it is told by series, and nothing is decided twice, whatever comes later."""
+    """Its epsilon stays spent, it is reported by series, and nothing is decided twice, whatever comes later."""
     await torn_and_forgotten(site, ledger, releases, rejects, rows)
     kept = {one.key.decode() for one in site.committed(NAMES.changelog)}
     decided = [series for series, _ in steps(site, 0)[1:]]
@@ -102,7 +102,7 @@ async def test_what_cannot_be_published_any_more_is_given_up(
 
 
 async def go_on(site: Site, series: Sequence[str], closed: set[str]) -> None:
-    """Let a worker decide events; those of ``closed`` series are rejected, the others released, each once."""
+    """Let a worker decide events; ``closed`` series are rejected, the others released, each once."""
     before = [len(log) for log in site.outputs()]
     send(site, series)
     await finished(site, "c")
@@ -114,7 +114,7 @@ async def go_on(site: Site, series: Sequence[str], closed: set[str]) -> None:
 
 @pytest.mark.parametrize("releases", range(RELEASES))
 async def test_aborted_entries_without_their_releases_are_given_up(site: Site, releases: int) -> None:
-    """They may have been read, so they are spent; releases that were written beside them are published."""
+    """They may have been read, so they are spent; releases written along with them are published."""
     await torn_and_forgotten(site, LEDGER, releases, 0, 0, committed=False)
     with pytest.raises(PartitionStoppedError, match="release-lost"):
         await site.recover(AcceptedLosses(lost_input=True))
@@ -127,7 +127,7 @@ async def test_aborted_entries_without_their_releases_are_given_up(site: Site, r
 
 
 def test_releases_are_given_up_between_two_inputs_alone() -> None:
-    """The first input counts, the end does not; what is there is never given up."""
+    """The first input counts, the end does not; existing outputs are never given up."""
     given_up = GivenUp(2, 4)
     for offset in range(6):
         entry = {"entry": "release", "release": "aa", "series": "home-1"}
@@ -143,12 +143,12 @@ ACCEPTED = AcceptedLosses(lost_releases=True)
 
 
 def without(log: Sequence[Any], *inputs: int) -> list[Any]:
-    """Return the records of a log that came of other inputs."""
+    """Return the records of a log that resulted from other inputs."""
     return [one for one in log if int(dict(one[2])["input"]) not in inputs]
 
 
 async def whole(folder: Path, *batches: Sequence[dict[str, Any]]) -> list[list[Any]]:
-    """Return what input comes to where nothing is lost."""
+    """Return the outputs of input of which nothing is lost."""
     site = Site(folder)
     await site.goes_on("worker", *batches)
     return site.outputs()
@@ -197,7 +197,7 @@ async def test_releases_missing_before_later_ones_are_given_up_on_demand(
 
 
 async def test_lost_last_outputs_are_published_though_earlier_releases_are_given_up(site: Site, other: Path) -> None:
-    """`recover` goes back before both; what lies after the last of its log is written, and nothing else."""
+    """`recover` goes back before both; only what comes after the last of its log is written."""
     await site.goes_on("worker", *([record] for record in MIXED))
     site.lose_rows(1)
     site.lose_outputs(NAMES.releases, 2, 8)
@@ -212,7 +212,7 @@ async def test_lost_last_outputs_are_published_though_earlier_releases_are_given
 async def test_of_several_releases_of_one_input_the_first_is_given_up(
     site: Site, other: Path, later: list[dict[str, Any]]
 ) -> None:
-    """Those after it are there, and lie there once."""
+    """The releases after it exist, exactly once."""
     begun = [within(series="read-1"), reading(5, 1.0, "read-1"), reading(15, 2.0, "read-1")]
     closing = [watermark(30, "read-1"), *later]
     await site.goes_on("worker", begun, closing)
@@ -234,7 +234,7 @@ async def test_of_several_releases_of_one_input_the_first_is_given_up(
 async def test_rejects_missing_before_later_ones_are_named(
     site: Site, other: Path, lost: Sequence[int], rows: int
 ) -> None:
-    """`recover` says how many and from where on, and passes over them only on demand; nothing is published twice."""
+    """`recover` gives their number and start, and passes over them only on demand; nothing is published twice."""
     await site.goes_on("worker", *([record] for record in MIXED))
     site.lose_rows(rows)
     site.lose_outputs(NAMES.rejects, *lost)
@@ -256,7 +256,7 @@ async def test_rejects_missing_before_later_ones_are_named(
 
 
 async def test_rejects_missing_beyond_where_recover_goes_back_to_are_passed_over(site: Site, other: Path) -> None:
-    """The next owner decides that input again, and stops for none that was accepted."""
+    """The next owner decides that input again, and does not stop for an accepted loss."""
     await site.goes_on("worker", *([record] for record in MIXED))
     site.lose_rows(1)
     site.lose_outputs(NAMES.releases, 2)
@@ -272,7 +272,7 @@ async def test_rejects_missing_beyond_where_recover_goes_back_to_are_passed_over
 
 @pytest.mark.parametrize("accepted", [AcceptedLosses(), ACCEPTED], ids=["rows are there", "rows are gone"])
 async def test_what_repeats_a_release_that_is_given_up_comes_out_again(site: Site, accepted: AcceptedLosses) -> None:
-    """Later outputs follow from what the step measured, so `recover` goes back to its input while that is just kept."""
+    """Later outputs depend on the step's measurement, so `recover` goes back to its input while that lasts."""
     protection = {"level": "w-event", "window": 4}
     site.policy = default(
         "home-*", scheme={"name": "bd", "dissimilarity": "private"}, protection=protection, epsilon=30

@@ -1,4 +1,4 @@
-"""How far `recover` goes back where the changelog lost its end, and what comes along, on the cluster in memory."""
+"""How far `recover` goes back if the changelog lost its end, and what it brings back, in memory."""
 
 import json
 from pathlib import Path
@@ -25,13 +25,13 @@ OPEN_READINGS = [
     reading(15, 2.0, "read-2"),
 ]
 CLOSED = [watermark(10, "read-1"), {"series": "nobody-1", "timestamp": 1, "value": 1.0}]
-"""One release, and one reject, with which the outputs end."""
+"""One release and one reject, which end the outputs."""
 OUTPUTS = (NAMES.ledger, NAMES.releases, NAMES.rejects)
 
 
 @pytest.mark.parametrize("lacks", OUTPUTS[1:])
 async def test_readings_of_steps_that_were_open_there_come_along(site: Site, lacks: str) -> None:
-    """The group's offset tells of the steps that are open now; those that were open there began before it."""
+    """The group's offset covers the steps that are open now; those open at that point began before it."""
     await site.goes_on("worker", OPEN_READINGS, CLOSED)
     whole = site.outputs()
     assert [len(log) for log in whole] == [3, 1, 1]
@@ -46,7 +46,7 @@ async def test_readings_of_steps_that_were_open_there_come_along(site: Site, lac
 
 
 async def test_nothing_is_decided_again_whose_outputs_are_all_there(site: Site) -> None:
-    """The rows lie far behind the outputs; nobody has to come to these once more."""
+    """The rows are far behind the outputs, which nobody has to reproduce."""
     await site.goes_on("worker", OPEN_READINGS, CLOSED)
     site.lose_rows(len(OPEN_READINGS))
     recovered = await site.recover()
@@ -55,7 +55,7 @@ async def test_nothing_is_decided_again_whose_outputs_are_all_there(site: Site) 
 
 
 async def test_input_without_an_output_is_decided_again_unless_a_later_reject_is_there(site: Site) -> None:
-    """It may have been rejected; a reject that is there shows that all before it are."""
+    """It may have been rejected; an existing reject shows that all earlier ones exist."""
     more = [reading(16, 2.0, "read-2"), observation("home-1", 1, 1.0)]
     await site.goes_on("worker", OPEN_READINGS, CLOSED, more)
     site.lose_rows(len(OPEN_READINGS))
@@ -63,7 +63,7 @@ async def test_input_without_an_output_is_decided_again_unless_a_later_reject_is
 
 
 async def test_a_watermark_of_which_some_releases_lack_closes_all_its_steps_again(tmp_path: Path) -> None:
-    """A part of its batch was committed, with the first of three releases and the rows: two releases have one input."""
+    """Part of its batch was committed: the first of three releases, and the rows. Two releases share an input."""
     begun = [within(series="read-1"), reading(5, 1.0, "read-1"), reading(15, 2.0, "read-1")]
     closing = [watermark(30, "read-1"), observation("home-1", 1, 1.0)]
     whole = Site(tmp_path)
@@ -84,7 +84,7 @@ async def test_a_watermark_of_which_some_releases_lack_closes_all_its_steps_agai
 
 
 async def test_the_last_of_two_rejects_in_a_row_is_published_again(site: Site) -> None:
-    """The partition row names it, and the release after it does not hide that it is gone."""
+    """The partition row names it, and the release after it does not hide its loss."""
     events = [observation("nobody-1", 1, 1.0), observation("nobody-1", 2, 1.0), observation("home-1", 1, 1.0)]
     await site.goes_on("worker", *([event] for event in events))
     whole = site.outputs()
@@ -97,7 +97,7 @@ async def test_the_last_of_two_rejects_in_a_row_is_published_again(site: Site) -
 
 @pytest.mark.parametrize("count", [1, 2])
 async def test_skipped_records_are_not_passed_over(site: Site, count: int) -> None:
-    """The group's offset is beyond the outputs, and the rows are gone; an operator may accept that, once for all."""
+    """The group's offset is after the outputs, and the rows are gone; an operator may accept that for good."""
     await site.goes_on("worker", [observation("home-1", 1, 1.0)])
     whole = site.outputs()
     site.append(*(observation("home-1", 2 + nth, 1.0) for nth in range(count)))
@@ -123,7 +123,7 @@ async def test_a_reject_without_a_series_gives_up_nothing(site: Site) -> None:
 
 @pytest.mark.parametrize(("series", "sequence"), [("home-1", 3), ("home-2", 1)])
 async def test_aborted_entries_still_bind_after_recover(site: Site, series: str, sequence: int) -> None:
-    """The row that it writes lets the next owner read the ledger from the first of them on."""
+    """The row that `recover` writes makes the next owner read the ledger from the first of them on."""
     await site.goes_on("worker", [observation("home-1", 1, 1.0)])
     entry = {"entry": "release", "series": series, "sequence": sequence, "previous": "", "hash": "aa"}
     draft = Draft(series.encode(), json.dumps(entry).encode(), 0, [("input", b"1")])
@@ -133,7 +133,7 @@ async def test_aborted_entries_still_bind_after_recover(site: Site, series: str,
 
 
 async def test_a_lost_reject_of_the_very_first_input_is_missed(site: Site) -> None:
-    """The partition row names its offset, which is zero."""
+    """The partition row names its offset, which is 0."""
     await site.goes_on("worker", [observation("nobody-1", 1, 1.0)])
     site.lose_last(NAMES.rejects)
     await site.stops("b", "rejects-short")
@@ -152,7 +152,7 @@ async def test_a_reading_without_an_output_may_have_been_rejected(site: Site) ->
 
 
 async def test_holes_are_noticed_and_accepted_without_any_row(site: Site) -> None:
-    """All that the ledger tells is decided, and what is missing of it is given up and named."""
+    """Everything in the ledger counts as decided; missing parts are given up and named."""
     events = [observation("nobody-1" if nth % 2 else "home-1", nth + 1, 1.0) for nth in range(7)]
     await site.goes_on("worker", *([event] for event in events))
     site.cluster.remake(NAMES.changelog)
@@ -170,7 +170,7 @@ async def test_holes_are_noticed_and_accepted_without_any_row(site: Site) -> Non
 
 
 async def test_readings_of_units_after_the_outputs_stop_nobody_who_went_back(site: Site) -> None:
-    """They have no output, and the group's offset passes them at once: that is no sign of a lost row."""
+    """They have no output, and the group's offset passes them immediately: that does not show a lost row."""
     begun = [units.units(series="unit-1"), observation("home-1", 1, 1.0)]
     readings = [units.reading(nth, 1.0, "unit-1") for nth in (1, 2)]
     await site.goes_on("worker", begun, [observation("home-1", 2, 1.0)], readings)
@@ -184,7 +184,7 @@ async def test_readings_of_units_after_the_outputs_stop_nobody_who_went_back(sit
 
 
 async def test_what_somebody_skipped_after_the_outputs_still_stops(site: Site) -> None:
-    """The group's offset lies beyond an observation without an output."""
+    """The group's offset is after an observation without an output."""
     await site.goes_on("worker", [observation("home-1", 1, 1.0)], [observation("home-1", 2, 1.0)])
     site.lose_rows(1)
     site.lose_last(NAMES.releases)
@@ -195,14 +195,14 @@ async def test_what_somebody_skipped_after_the_outputs_still_stops(site: Site) -
 
 
 async def test_a_partition_whose_first_input_expired_begins_with_the_rest(site: Site) -> None:
-    """Nothing was decided, so nothing of it is lost."""
+    """Nothing was decided, so nothing decided is lost."""
     site.append(*(observation("home-1", nth, 1.0) for nth in (1, 2, 3)))
     site.cluster.log(NAMES.events, 0).delete_before(2)
     assert (await site.recover()).next_offset == 2
 
 
 async def test_input_that_needed_no_output_is_missed(site: Site) -> None:
-    """The group's offset alone shows that input was processed; what follows it is lost."""
+    """Only the group's offset shows that input was processed; what follows it is lost."""
     site.append(*(observation("home-1", nth, 1.0) for nth in (1, 2, 3)))
     site.cluster.group("life").offsets[Place(NAMES.events, 0)] = 1
     site.cluster.log(NAMES.events, 0).delete_before(2)
@@ -211,7 +211,7 @@ async def test_input_that_needed_no_output_is_missed(site: Site) -> None:
 
 
 async def test_an_aborted_entry_of_input_to_come_is_left_to_the_worker(tmp_path: Path) -> None:
-    """The input before it is skipped on purpose; the entry becomes part of the ledger only when it is decided again."""
+    """The input before it is skipped on purpose; the entry joins the ledger only when it is decided again."""
     events = [observation("home-1", 1, 1.0), observation("home-2", 1, 1.0), observation("home-1", 2, 1.0)]
     (tmp_path / "whole").mkdir()
     whole = Site(tmp_path / "whole")
@@ -231,7 +231,7 @@ async def test_an_aborted_entry_of_input_to_come_is_left_to_the_worker(tmp_path:
 
 
 async def test_a_record_that_was_rejected_right_after_a_loss_is_not_counted(site: Site) -> None:
-    """Its place is exactly that from which input counts again."""
+    """Its place is exactly where input starts to count again."""
     await site.goes_on("worker", OPEN_READINGS)
     site.cluster.remake(NAMES.changelog)
     site.cluster.log(NAMES.events, 0).delete_before(len(OPEN_READINGS))
@@ -250,7 +250,7 @@ async def test_a_record_that_was_rejected_right_after_a_loss_is_not_counted(site
 
 @pytest.mark.parametrize("accepted", [False, True])
 async def test_units_whose_first_readings_expired_are_given_up(site: Site, *, accepted: bool) -> None:
-    """Unless somebody accepts that a step is published from the remains of its readings."""
+    """They are given up unless somebody accepts a release from the remaining readings."""
     begun = [units.units(series="unit-1"), *(units.reading(nth, 1.0, "unit-1") for nth in (1, 3))]
     await site.goes_on("worker", begun, [units.reading(5, 1.0, "unit-1")], [observation("home-1", 1, 1.0)])
     site.cluster.remake(NAMES.changelog)

@@ -1,4 +1,4 @@
-"""Steps of several readings found again: what the input tells beside ledger and releases reads what the run read."""
+"""Recovered steps of several readings: input, ledger and releases together yield what the run read."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +24,7 @@ from tests.suite.speeds import scaled
 
 
 class Played:
-    """A run, and what an outsider can learn of it: which input adopted, released, and was refused."""
+    """A run, and what an outsider can learn about it: the inputs that adopted, released, and were refused."""
 
     def __init__(self, log: Sequence[dict[str, Any]]) -> None:
         """Decide a log."""
@@ -76,9 +76,9 @@ class Played:
 @settings(max_examples=scaled(125), suppress_health_check=list(HealthCheck))
 @given(schedules(), st.floats(0, 1))
 def test_open_steps_are_found_again_with_their_readings(log: list[dict[str, Any]], back: float) -> None:
-    """Read from anywhere before the oldest record whose step is open, memory is that of the run, and the same is open.
+    """Read from anywhere before the oldest record with an open step, memory and open steps are as in the run.
 
-    Only a watermark behind which nothing is open leaves no trace: steps before it take readings again.
+    Only a watermark after which nothing is open leaves no trace: steps before it accept readings again.
     """
     past = Played(log)
     lived, rows = past.run.collection, past.run.rows
@@ -103,7 +103,7 @@ def test_open_steps_are_found_again_with_their_readings(log: list[dict[str, Any]
 def test_a_step_of_lost_readings_is_never_released(
     log: list[dict[str, Any]], later: list[dict[str, Any]], left: float
 ) -> None:
-    """Where input is lost, nothing goes on before a watermark, and no step is released that may have had readings."""
+    """After lost input, nothing goes on before a watermark; steps that may have had readings stay unreleased."""
     past = Played(log)
     first = max(1, int(len(log) * left))
     lost = {
@@ -134,7 +134,7 @@ def test_after_a_loss_event_time_goes_on_behind_a_watermark() -> None:
 
 
 def test_a_rejected_watermark_without_seed_moves_no_collected_step() -> None:
-    """Also where its reject has expired: it says by itself that it was refused."""
+    """This holds even if its reject has expired: the watermark itself shows that it was refused."""
     past = Played([collected(), watermark(5) | {"seed": SEED}, watermark(30)])
     opened = past.run.rows[SERIES[0]].open_steps
     past.rejected = Refusals()

@@ -1,4 +1,4 @@
-"""Open steps found again: what the input tells beside ledger and releases equals the rows of the run."""
+"""Recovered open steps: input, ledger and releases together yield the rows of the run."""
 
 import json
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ MOVES = st.lists(
 
 
 class Played(NamedTuple):
-    """A run that is over, and what an outsider can learn of it; ``now`` and ``version`` say where series stand."""
+    """A finished run, and what an outsider can learn about it; ``now`` and ``version`` say where series are."""
 
     run: Run
     values: list[bytes]
@@ -63,7 +63,7 @@ class Played(NamedTuple):
 
 
 def play(moves: list[tuple[str, str, int]]) -> Played:
-    """Decide a record for each move; time goes on by the last member of watermarks."""
+    """Decide a record for each move; time advances by the last member of watermarks."""
     run = Run(Context(KEYS, (default("ward-*", **PARAMETERS),), Limits(lifetime_nano=10**18)))
     past = Played(run, [], {}, {}, Refusals(), dict.fromkeys(SERIES, 100), dict.fromkeys(SERIES, 1))
     advance(past, moves)
@@ -98,7 +98,7 @@ def advance(past: Played, moves: list[tuple[str, str, int]]) -> None:
 @settings(max_examples=scaled(100), suppress_health_check=list(HealthCheck))
 @given(MOVES, st.floats(0, 1))
 def test_open_steps_are_found_again(moves: list[tuple[str, str, int]], back: float) -> None:
-    """Read from anywhere before the oldest watermark whose step is open, the rows are those of the run."""
+    """If reading starts before the oldest watermark whose step is open, the rows are those of the run."""
     past = play(moves)
     floor = past.run.collection.floor()
     floor = len(moves) if floor is None else floor
@@ -112,9 +112,9 @@ def test_open_steps_are_found_again(moves: list[tuple[str, str, int]], back: flo
 
 
 def recover(past: Played, losses: Sequence[Loss], start: int) -> FoundSteps:
-    """Rebuild the run's rows and what its memory counts, as `recover` and a worker after it do; the log has ``start``.
+    """Rebuild the run's rows and memory counts, like `recover` and a later worker; the log has ``start``.
 
-    What was accepted before is known, so the log is read from where the first of it was.
+    What was accepted before is known, so the log is read from the position of the first accepted item.
     """
     run = past.run
     steps = past.reopened(losses, start, run.offset)
@@ -137,7 +137,7 @@ def recover(past: Played, losses: Sequence[Loss], start: int) -> FoundSteps:
 def test_what_was_given_up_is_never_released(
     moves: list[tuple[str, str, int]], later: list[tuple[str, str, int]], left: float
 ) -> None:
-    """Where input is lost, what is released afterwards is what it would be had nothing been lost, and no other step."""
+    """After lost input, releases are what they would be without the loss, and no other step is released."""
     past, whole = play(moves), play(moves)
     run = past.run
     first = max(1, int(len(moves) * left))
@@ -156,7 +156,7 @@ def test_what_was_given_up_is_never_released(
 
 
 def onward(moves: list[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
-    """Return moves whose clocks go on: a watermark is not behind one that was lost."""
+    """Return moves whose clocks advance: no watermark is behind one that was lost."""
     return [(series, kind, abs(ahead) if kind == "watermark" else ahead) for series, kind, ahead in moves]
 
 
@@ -183,10 +183,10 @@ def test_what_was_given_up_stays_given_up(
     left: float,
     kept: float,
 ) -> None:
-    """A second recovery, before or after a worker ran, gives up what the first one did, and releases none of it.
+    """A second recovery, before or after a worker ran, gives up what the first did, and releases none of it.
 
-    While the log is kept from where the input went on, it finds exactly the rows of the run; where less is kept it
-    gives up more. A third one then knows of both.
+    If the log is kept from where the input continued, it finds exactly the rows of the run; if less is kept, it gives
+    up more. A third recovery then knows about both.
     """
     past, whole = play(moves), play(moves)
     run = past.run
@@ -219,7 +219,7 @@ def test_what_was_given_up_stays_given_up(
 
 
 def test_releases_go_on_behind_what_was_given_up() -> None:
-    """The control: the steps after those that may have been open are released, with all their items."""
+    """As a control, the steps after those that may have been open are released, with all their items."""
     begin = [("ward-1", "watermark", 0), ("ward-1", "contribution", 1), ("ward-1", "contribution", 29)]
     past = play(begin)
     recover(past, [Loss(1, 3)], 1)

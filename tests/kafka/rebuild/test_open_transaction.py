@@ -1,4 +1,4 @@
-"""`recover` where a log holds a transaction that its coordinator has forgotten, on the cluster in memory."""
+"""`recover` on a log with a transaction that its coordinator has forgotten, on the in-memory cluster."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ async def left_open(site: Site) -> int:
 
 
 async def test_the_next_epoch_of_its_producer_aborts_it(site: Site) -> None:
-    """Nothing of it counts, and everything that was decided is there."""
+    """Nothing in it counts, and everything that was decided is there."""
     begin = await left_open(site)
     whole = site.outputs()
     await site.recover()
@@ -40,7 +40,7 @@ async def test_the_next_epoch_of_its_producer_aborts_it(site: Site) -> None:
 
 
 async def test_one_of_a_forgotten_producer_is_named(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody else can end it; whoever aborts it by hand can run `recover` again."""
+    """Nobody else can end it; an operator who aborts it by hand can run `recover` again."""
     monkeypatch.setattr(open_steps, "_LOOKS", 2)
     begin = await left_open(site)
     assert site.cluster.transactions.expire("life-0")

@@ -1,4 +1,4 @@
-"""Open steps of units found again in the input: what they read is what the run read, or they are given up."""
+"""Open steps of units recovered from the input: they read what the run read, or are given up."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ TOPIC = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 class Played:
-    """A run, and what an outsider can learn of it: entries with the input that they came of, and what was refused."""
+    """A run, and what an outsider can learn about it: entries with their input, and what was refused."""
 
     def __init__(self, log: Sequence[dict[str, Any]]) -> None:
         """Decide a log."""
@@ -48,7 +48,7 @@ class Played:
             self.origins += [offset] * (len(self.run.ledger) - len(self.origins))
 
     def told(self) -> FoldedLogs:
-        """Return what ledger and releases tell."""
+        """Return the content of ledger and releases."""
         rows: dict[str, Any] = {}
         releases = {encoding.digest(release): release for release in self.run.releases}
         told = FoldedLogs(rows, {}, {}, {}, {}, -1, set(), set(), set())
@@ -73,7 +73,7 @@ class Played:
         return found
 
     def go_on(self, found: FoundUnits, log: Sequence[dict[str, Any]]) -> None:
-        """Decide more records behind what was recovered."""
+        """Decide more records after those that were recovered."""
         table = dict(found.sealed())
         self.run.rows |= found.rows()
         self.run.collection = Collection(bytes(32), Blocks(Table(self.run.context.keys, TOPIC, table.get)))
@@ -81,7 +81,7 @@ class Played:
 
 
 def opened(rows: dict[str, SeriesRow]) -> dict[str, Any]:
-    """Return what is open of each series: the steps and their rows, whatever versions they are sealed under."""
+    """Return what is open in each series: the steps and their rows, whatever versions seal them."""
     found = {series: row.open_units for series, row in rows.items() if row.open_units is not None}
     return {
         series: [(step.index, step.blocks) for step in units.steps] for series, units in found.items() if units.steps
@@ -94,7 +94,7 @@ ENDS = [[watermark(900, series), reading(1000, 1, series), watermark(2000, serie
 @settings(max_examples=scaled(100), suppress_health_check=list(HealthCheck))
 @given(schedules())
 def test_open_steps_are_found_again_with_what_they_read(log: list[dict[str, Any]]) -> None:
-    """From a whole log the same steps are open, and go on to the bytes of a run that lost nothing."""
+    """From a whole log the same steps are open, and their bytes match those of a run that lost nothing."""
     past, whole = Played(log), Played(log)
     found = past.recover(0)
     assert not found.given_up
@@ -113,7 +113,7 @@ def test_what_lost_input_is_given_up_and_nothing_is_decided_twice(
     lost: float,
     partly: bool,  # noqa: FBT001 (drawn)
 ) -> None:
-    """A series whose input is whole loses nothing; of another one steps are passed over, or decided by what is left."""
+    """A series with complete input loses nothing; others have steps passed over, or decided from the remainder."""
     past, whole = Played(log), Played(log)
     first = int(len(log) * lost)
     found = past.recover(first, partly=partly)
@@ -132,7 +132,7 @@ def test_what_lost_input_is_given_up_and_nothing_is_decided_twice(
 
 
 def test_the_first_reading_behind_a_loss_gives_up_what_may_be_open() -> None:
-    """Its own step and all that may have been open with it; it is no reject, and later steps are decided."""
+    """Its own step and all that may have been open are given up; it is no reject, and later steps are decided."""
     past = Played([units(), reading(1, 1), reading(45, 2), reading(47, 3)])
     found = past.recover(3)
     assert found.given_up == [SERIES[0]]
@@ -157,7 +157,7 @@ def test_rows_are_sealed_only_under_the_key_of_the_last_entry(begin: dict[str, A
 
 @pytest.mark.parametrize(("first", "line", "given_up"), [(0, 9, False), (1, 3, False), (1, 4, True)])
 def test_a_loss_gives_up_what_may_have_been_read_before_it(first: int, line: int, *, given_up: bool) -> None:
-    """Unless all its input is kept, or a later release shows that its steps were decided."""
+    """Exceptions are that all its input is kept, or that a later release shows its steps as decided."""
     past = Played([units(), reading(1, 1), reading(15, 2), watermark(50), reading(55, 3)])
     assert (past.told().read_from, past.told().released) == ({SERIES[0]: 0}, {SERIES[0]: 3})
     found = past.recover(0, [Loss(first, line, SERIES[0])])

@@ -1,4 +1,4 @@
-"""Recovery over a cluster in memory: members come back with their series, from committed and from aborted entries."""
+"""Recovery in memory: members return with their series, from committed and from aborted entries."""
 
 import json
 from dataclasses import replace
@@ -44,7 +44,7 @@ async def decided(folder: Path, signing_key: SigningKey | None = None) -> Site:
 
 
 async def test_a_worker_signs_the_chains_of_members(tmp_path: Path) -> None:
-    """Its heads name the last entry of every chain: a cap cannot be taken away unseen."""
+    """Its heads name the last entry of every chain: a cap cannot be removed unnoticed."""
     site = await decided(tmp_path, SigningKey.create(tmp_path / "signing"))
     entries = [json.loads(one.value) for one in site.committed(NAMES.ledger) if not is_claim(one)]
     found = [json.loads(one.value) for one in site.committed(NAMES.heads)]
@@ -54,7 +54,7 @@ async def test_a_worker_signs_the_chains_of_members(tmp_path: Path) -> None:
 
 
 async def test_entries_of_members_that_rows_hold_bind_nobody(tmp_path: Path) -> None:
-    """A row may tell of less of the ledger than it holds, while others bind: what its members wrote is settled."""
+    """A row may cover less of the ledger than it holds while others bind: its members' entries are settled."""
     site = await decided(tmp_path)
     stored = [one.value for one in site.committed(NAMES.changelog) if one.key == PARTITION_KEY][-1]
     row = replace(PartitionRow.decode(stored), ledger_offset=0)
@@ -63,7 +63,7 @@ async def test_entries_of_members_that_rows_hold_bind_nobody(tmp_path: Path) -> 
 
 
 async def test_members_come_back_from_their_ledger(tmp_path: Path) -> None:
-    """Caps, claims, numbers of series and places in their chains are those of the rows that are lost."""
+    """Caps, claims, numbers of series and chain positions are those of the lost rows."""
     site = await decided(tmp_path)
     before = rows_of(site)
     assert {key: row[2:] for key, row in before.items() if key[:1] == b"m"} == {
@@ -76,7 +76,7 @@ async def test_members_come_back_from_their_ledger(tmp_path: Path) -> None:
 
 
 async def test_members_stay_where_the_ledger_lost_its_beginning(tmp_path: Path) -> None:
-    """Their rows are gone on from; claims of series whose rows are there are not counted again."""
+    """Their rows are continued; claims of series whose rows exist are not counted again."""
     site = await decided(tmp_path)
     before = rows_of(site)
     late = next(one.offset for one in site.committed(NAMES.ledger) if b'"entry":"release"' in one.value)
@@ -87,7 +87,7 @@ async def test_members_stay_where_the_ledger_lost_its_beginning(tmp_path: Path) 
 
 @pytest.mark.parametrize("held", [0, 1])
 async def test_a_person_whose_row_is_lost_with_the_beginning_is_missed(tmp_path: Path, held: int) -> None:
-    """The rows of its series reserve more than the person's row holds, or there is none: it would reserve again."""
+    """Its series' rows reserve more than the person's row holds, or there is none: it would reserve again."""
     site = await decided(tmp_path)
     late = next(one.offset for one in site.committed(NAMES.ledger) if b'"entry":"release"' in one.value)
     site.cluster.log(NAMES.ledger, 0).delete_before(late)
@@ -101,7 +101,7 @@ async def test_a_person_whose_row_is_lost_with_the_beginning_is_missed(tmp_path:
 
 
 async def test_members_come_back_from_aborted_entries(tmp_path: Path) -> None:
-    """What was claimed in a transaction that failed is claimed, when its input is gone and nobody decides it again."""
+    """Claims of a failed transaction count if their input is gone and nobody decides it again."""
     site = await decided(tmp_path)
     before = rows_of(site)
     entries = [one for one in site.committed(NAMES.ledger) if not is_claim(one)]

@@ -1,4 +1,4 @@
-"""Steps of several readings in real workers: readings outlive restarts though nothing of them is ever written."""
+"""Steps of several readings in real workers: readings survive restarts although they are never written."""
 
 import shutil
 from collections.abc import Iterator
@@ -18,20 +18,20 @@ FORMS: tuple[dict[str, Any], ...] = (
     {"within": "max", "open_steps": 2, "absent": "approximated"},
 )
 CANARY = 3.1415926
-"""In its place rounding leaves another number."""
+"""Rounding leaves a different number in its place."""
 
 
 class Meters:
-    """Meters that send several readings an hour, late, doubled and out of order."""
+    """Meters that send several readings per hour, late, doubled and out of order."""
 
     def __init__(self, count: int) -> None:
-        """Make them; two of them have each form."""
+        """Create the meters, two of each form."""
         self._draw = np.random.default_rng(7)
         self.names = [f"meter-{nth}" for nth in range(count)]
         self.hour = 1
 
     def policies(self, version: int, shift: int = 0, **members: Any) -> list[dict[str, Any]]:
-        """Return a version of each; with a ``shift`` of another form than before."""
+        """Return a version for each meter; with a ``shift``, of a different form than before."""
         return [
             {
                 "type": "policy",
@@ -52,7 +52,7 @@ class Meters:
         ]
 
     def hours(self, count: int, last: bool = True) -> Iterator[dict[str, Any]]:  # noqa: FBT001, FBT002 (how it ends)
-        """Yield the records of so many hours; without ``last`` the steps of the last one stay open."""
+        """Yield the records of this many hours; without ``last`` the steps of the last hour stay open."""
         for nth in range(count):
             self.hour += 1
             for name in self.names * 9:
@@ -63,7 +63,7 @@ class Meters:
                 yield from self.watermarks()
 
     def watermarks(self) -> Iterator[dict[str, Any]]:
-        """Yield what ends the hour, for those that need it."""
+        """Yield what ends the hour for the meters that need it."""
         for nth, name in enumerate(self.names):
             if "absent" in FORMS[nth % len(FORMS)] or self.hour % 3 == 0:
                 yield {"type": "watermark", "series": name, "timestamp": START_MS + self.hour * HOUR_MS}
@@ -73,9 +73,9 @@ INSTALLED: dict[str, Any] = {"more": {"batch_records": 40}}
 
 
 def test_readings_outlive_their_workers_and_their_rows(installation: Installation) -> None:
-    """Killed, without its local state, and recovered without its changelog: each time in the middle of open steps.
+    """They survive a kill, lost local state, and recovery without changelog, each in the middle of open steps.
 
-    Versions that keep open steps, renewals among them, are on the way. The readings lie in the input alone.
+    Versions that keep open steps, renewals among them, occur on the way. The readings are in the input alone.
     """
     meters = Meters(8)
     with installation.worker(log_level="debug") as worker:

@@ -1,4 +1,4 @@
-"""Statistics of units in real workers: sealed rows outlive kills, lost disks and a lost changelog, and tell nothing."""
+"""Unit statistics in real workers: sealed rows survive kills, lost disks and changelogs, and leak nothing."""
 
 import shutil
 from collections.abc import Iterator
@@ -25,11 +25,11 @@ STATISTICS: tuple[dict[str, Any], ...] = (
     {"statistic": "histogram", "edges": [2, 4, 6]},
 )
 CANARY = 3.1415926
-"""In its place rounding leaves another number."""
+"""Rounding leaves a different number in its place."""
 
 
 class Sensors:
-    """Sensors read every few minutes, late, doubled and out of order; a step is six hours."""
+    """Sensors read every few minutes, late, doubled and out of order; a step lasts six hours."""
 
     def __init__(self, count: int) -> None:
         """Make them."""
@@ -55,7 +55,7 @@ class Sensors:
         ]
 
     def hours(self, count: int) -> Iterator[dict[str, Any]]:
-        """Yield the readings of so many hours, and what else comes between."""
+        """Yield the readings of this many hours, and the other records in between."""
         for _ in range(count * 12):
             self.minute += 5
             for name in self.names:
@@ -72,10 +72,10 @@ INSTALLED: dict[str, Any] = {"more": {"batch_records": 40}}
 
 
 def test_units_outlive_their_workers_and_their_rows(installation: Installation) -> None:
-    """Killed, without its local state, and recovered without its changelog: each time in the middle of open steps.
+    """They survive a kill, lost local state, and recovery without changelog, each in the middle of open steps.
 
-    Versions that take open steps over, and one that drops them, are on the way. Nothing that was read stands anywhere
-    but in the input.
+    Versions that take open steps over, and one that drops them, occur on the way. What was read is nowhere but in the
+    input.
     """
     sensors = Sensors(8)
     with installation.worker(log_level="debug") as worker:

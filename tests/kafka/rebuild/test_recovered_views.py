@@ -1,4 +1,4 @@
-"""Views after `recover`: in real workers, killed and without their disk and changelog, and on the cluster in memory."""
+"""Views after `recover`: in real workers, killed and without disk or changelog, and on a cluster in memory."""
 
 import re
 import shutil
@@ -63,7 +63,7 @@ class People:
         self.minute = 0
 
     def hours(self, count: int) -> Iterator[dict[str, Any]]:
-        """Yield the readings of so many hours, landmarks and watermarks between them."""
+        """Yield the readings of this many hours, with landmarks and watermarks between them."""
         for _ in range(count * 6):
             self.minute += 10
             for name in self.names:
@@ -88,7 +88,7 @@ def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureReq
 
 
 def test_views_outlive_their_workers_and_their_rows(installation: Installation) -> None:
-    """The bytes are those of replay, and the view that its cap refused is rejected once, whatever was lost."""
+    """The bytes are those of replay, and the view refused by its cap is rejected once, whatever was lost."""
     people = People(6)
     with installation.worker() as worker:
         send_and_await(installation, worker, people.hours(9))

@@ -1,4 +1,4 @@
-"""What keeps `recover` from going on is named at once, with the command that accepts all of it."""
+"""All that prevents `recover` from continuing is named together, with the command that accepts it."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def site(tmp_path: Path) -> Site:
 async def test_all_that_has_to_be_accepted_is_named_at_once(
     site: Site, accepted: AcceptedLosses, *, committed: bool
 ) -> None:
-    """Nobody is sent from one option to the other and back, and nothing is written before all are given."""
+    """Nobody is sent back and forth between options, and nothing is written before all are given."""
     await torn_and_forgotten(site, LEDGER, 2, 0, 0, committed=committed)
     before = site.outputs()
     with pytest.raises(PartitionStoppedError) as refused:

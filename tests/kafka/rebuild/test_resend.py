@@ -1,4 +1,4 @@
-"""``read events``, ``read rejects``, ``resend``: what was decided comes again, and nothing that was refused."""
+"""``read events``, ``read rejects``, ``resend``: decided records come again, but nothing that was refused."""
 
 import asyncio
 import json
@@ -43,12 +43,12 @@ def chains(installation: Installation) -> tuple[Chains, Chains]:
 
 
 def decided(installation: Installation) -> None:
-    """Have everything decided that was sent."""
+    """Have all sent records decided."""
     installation.decide(len(installation.read(installation.names.events)))
 
 
 def lived(broker: LocalBroker, folder: Path, name: str) -> Installation:
-    """Return an installation whose events of now are refused when they are more than a minute ahead."""
+    """Return an installation that refuses events more than a minute in the future."""
     # A step is a second here, and values of the step in question are many noise scales apart.
     now = {"series": "now-*", "epsilon": 1e5, "protection": {"level": "event", "step": 1000}}
     more: dict[str, Any] = {"max_future_ms": AHEAD_MS}
@@ -61,7 +61,7 @@ def lived(broker: LocalBroker, folder: Path, name: str) -> Installation:
 def test_what_was_refused_as_future_is_not_accepted_the_second_time(
     broker: LocalBroker, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Everything else comes again to the same bytes. The control sends all again, and measures a step anew."""
+    """All else comes again with the same bytes. The control sends everything again and remeasures a step."""
     first = lived(broker, tmp_path / "site", "resend-first")
     first.send(readings(60))
     late = {"type": "landmarks", "series": "home-3", "add": [START_MS + HOUR_MS]}
@@ -108,7 +108,7 @@ def test_what_was_refused_as_future_is_not_accepted_the_second_time(
 def test_collected_data_are_counted_again(
     broker: LocalBroker, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Open steps, announced looks and refused contributions included; what waited undecided is left to its senders."""
+    """They include open steps, announced looks, refused contributions; undecided input is left to its senders."""
     first, wards = Installation(broker, tmp_path / "site", "resend-wards-first"), Wards(4)
     with first.worker() as worker:
         begun = [*readings(20), *wards.begin(), *wards.hours(2, 20), *wards.half(10), *wards.looks()]
@@ -135,7 +135,7 @@ def test_collected_data_are_counted_again(
 
 
 def test_a_choice_of_records_is_no_backup(installation: Installation, capfd: pytest.CaptureFixture[str]) -> None:
-    """What is not whole has no last line, events without their beginning neither; of them a reason is said."""
+    """A selection has no last line; neither have events without their beginning, for which a reason is given."""
     total = installation.send(readings(20))
     assert json.loads(printed(installation, capfd, "read", "rejects")) == {"end": {"0": 0, "1": 0}}
     whole = printed(installation, capfd, "read", "events").splitlines()
@@ -178,7 +178,7 @@ def rejects(folder: Path, end: int, *offsets: int, **members: object) -> Path:
 
 
 def test_what_is_sent(tmp_path: Path) -> None:
-    """All but the refused ones, and nothing behind the end of the rejects: of that nobody knows."""
+    """All but the refused ones are sent, and nothing after the end of the rejects, of which nobody knows."""
     found = ResentEvents(backup(tmp_path), refused_in(rejects(tmp_path, 3, 1)))
     assert [event.value for event in found] == [b"{0}", b"{2}"]
     assert (found.refused, found.behind) == (1, 0)
@@ -188,7 +188,7 @@ def test_what_is_sent(tmp_path: Path) -> None:
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
-    """Rejects that end too early, of other topics or after a loss, and files that are not whole; each says why."""
+    """Each of these gets a reason: rejects ending too early, of other topics or after a loss; incomplete files."""
     events = backup(tmp_path)
     wrong: list[tuple[int, dict[str, object], str]] = [
         (2, {}, "end at offset 2 of partition 0, and the events at 3"),

@@ -1,4 +1,4 @@
-"""Sealed rows while a partition is rebuilt: on disk in a file without a name, as many as there are."""
+"""Sealed rows while a partition is rebuilt: all of them are on disk in an unnamed file."""
 
 import resource
 import tracemalloc
@@ -16,7 +16,7 @@ from tests.kafka.rebuild.test_open_units import TOPIC, Played
 from tests.units import reading, units
 
 BLOCKS = 3_750
-"""Of a series: 16 units each, six steps of 10,000 units."""
+"""The blocks of a series: 16 units each, six steps of 10,000 units."""
 MOST_BYTES = 4_000_000
 
 
@@ -41,7 +41,7 @@ def test_what_is_open_is_not_held_in_memory() -> None:
 
 
 def test_a_row_is_kept_or_deleted(tmp_path: Path) -> None:
-    """What others wrote is deleted where nothing is kept under its key, and nothing of it lies under a name."""
+    """Rows of others are deleted if nothing is kept under their key, and none of this has a file name."""
     rows = SealedRows(tmp_path)
     rows.delete([b"a", b"b"])
     rows.put({b"b": b"2", b"c": b"3", b"d": b"4"})
@@ -54,7 +54,7 @@ def test_a_row_is_kept_or_deleted(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_named(tmp_path: Path) -> None:
-    """What does not fit is an error that says where."""
+    """A row that does not fit raises an error that names the place."""
     rows, (soft, hard) = SealedRows(tmp_path), resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, hard))
     try:
@@ -67,7 +67,7 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_they_are_closed_in_any_thread() -> None:
-    """The collector of garbage runs wherever something is allocated: elsewhere the file stayed open."""
+    """The garbage collector runs wherever something is allocated; in another thread the file used to stay open."""
     kept = [SealedRows()]
     kept[0].put({b"a": b"1"})
     handles = len(list(Path("/proc/self/fd").iterdir()))

@@ -1,4 +1,4 @@
-"""What is lost without old keys: each record and each release compared, against runs of their own; no broker."""
+"""What is lost without old keys: every record and release compared with separate runs; no broker."""
 
 import json
 from collections.abc import Sequence
@@ -28,12 +28,12 @@ CONTEXTS = tuple(Context(keys, limits=Limits(lifetime_nano=10**18)) for keys in 
 
 
 def runs(log: Sequence[Record]) -> list[Run]:
-    """Decide a log with the whole key and with the later ones, alone."""
+    """Decide a log with the whole key and with only the later ones."""
     return [Run(context).feed_all(log) for context in CONTEXTS]
 
 
 def shortfall_of(log: Sequence[Record], size: int = 3) -> tuple[int, int]:
-    """Return how many records are decided otherwise, and how many releases are lost; in batches of ``size``."""
+    """Return how many records are decided differently and how many releases are lost, in batches of ``size``."""
     beside = Shortfall(*(Beside(context, lambda _: None, Collection(bytes(32))) for context in CONTEXTS))
     records = [
         InputRecord("events", 0, offset, 0, None, json.dumps(record).encode()) for offset, record in enumerate(log)
@@ -50,7 +50,7 @@ def steps(run: Run) -> set[tuple[str, int]]:
 
 
 def test_a_gain_hides_no_loss() -> None:
-    """Ten steps are passed over; so a later watermark of a new version is in time, and closes many others."""
+    """Ten steps are passed over, so a later watermark of a new version is in time and closes many others."""
     version_2 = collected(2, protection={"level": "event", "step": 3 * STEP})
     log: list[Record] = [collected(), watermark(0), watermark(100), version_2, watermark(95), watermark(3000)]
     whole, later = runs(log)
@@ -60,7 +60,7 @@ def test_a_gain_hides_no_loss() -> None:
 
 
 def test_open_steps_count() -> None:
-    """Those that will be passed over, once each; not those whose key stays."""
+    """Each step that will be passed over counts once; those whose key remains do not count."""
     begun: list[Record] = [collected(), watermark(85), contribution(95, "ada", "walk")]
     assert shortfall_of(begun) == (0, 2), "at 80 and 90"
     assert shortfall_of([*begun, watermark(90)]) == (0, 2), "80 was to be released, 90 is open; 100 stays"
@@ -70,7 +70,7 @@ def test_open_steps_count() -> None:
 
 
 def test_given_up_steps_are_no_loss() -> None:
-    """They are never released, whatever the key is."""
+    """Such steps are never released, whatever the key."""
     whole = Run(CONTEXTS[0]).feed_all([collected(), watermark(75)])
     for opened_at, lost in ((GIVEN_UP, GIVEN_UP), 0), ((GIVEN_UP, 1), 1):
         row = replace(whole.rows["ward-3"], open_steps=OpenSteps(8, opened_at))
@@ -88,7 +88,7 @@ def test_a_record_that_both_reject_is_no_loss() -> None:
 
 
 def opened(run: Run, since_ms: int = 0) -> set[tuple[str, int]]:
-    """Return the steps that are open in the end and begin at ``since_ms`` or later."""
+    """Return the steps still open at the end that begin at ``since_ms`` or later."""
     return {
         (row.series, index * row.policy.step_ms)
         for row in run.rows.values()
@@ -105,7 +105,7 @@ def opened(run: Run, since_ms: int = 0) -> set[tuple[str, int]]:
     size=st.integers(1, 9),
 )
 def test_what_is_told_is_what_differs(log: list[dict[str, Any]], shift_ms: int, size: int) -> None:
-    """Over whole schedules: rejects one by one, steps one by one; where nothing is told all else is the same."""
+    """In whole schedules each reject and step is reported; if nothing is reported, all else is the same."""
     log = [
         record | {"timestamp": record["timestamp"] + shift_ms} if "timestamp" in record else record for record in log
     ]

@@ -1,4 +1,4 @@
-"""Who can tell that a ledger without its beginning misses no series: the rule over all small facts, and `recover`."""
+"""Who can say that a ledger without its start misses no series: the rule on all small facts, and `recover`."""
 
 from dataclasses import replace
 from itertools import product
@@ -22,7 +22,7 @@ from tests.run import Run, observation, policy
 
 
 def test_who_tells() -> None:
-    """A series that is named and has no row is never forgotten; where nobody can tell, somebody must say to go on."""
+    """A named series without a row is never forgotten; if nobody can say, somebody must agree to continue."""
     for lacking, first, covers, releases, held, expected, accepted in product(
         (0, 2),
         (0, 5),
@@ -50,7 +50,7 @@ def test_who_tells() -> None:
 
 
 def test_missing_is_what_anybody_names() -> None:
-    """In heads, in releases, or in entries whose beginning is gone; and what a row knows less of than was signed."""
+    """It is any series named in heads, releases or headless entries, or whose row knows less than was signed."""
     rows = {"whole": row("whole", 3), "behind": row("behind", 3)}
     told = FoldedLogs(rows, {}, {}, {}, {}, 0, {"cut"}, {"whole", "published"}, set())
     assert missing(told, None) == {"cut", "published"}
@@ -61,14 +61,14 @@ def test_missing_is_what_anybody_names() -> None:
 
 
 def row(series: str, sequence: int) -> SeriesRow:
-    """Return a row that has come so far."""
+    """Return a row at this position."""
     outcome = Run().feed(policy(series))
     assert isinstance(outcome, ProcessedRecord)
     return replace(outcome.row, sequence=sequence)
 
 
 async def test_a_series_in_the_lost_beginning_of_the_ledger_is_not_forgotten(site: Site) -> None:
-    """All its entries lie there, and later ones are whole; a lost release does not let `recover` start without it."""
+    """All its entries are there, later ones are whole; a lost release does not let `recover` start without it."""
     await site.goes_on("worker", *([observation(series, 1, 1.0)] for series in ("home-1", "home-2", "home-3")))
     site.lose_rows(2)
     site.lose_last(NAMES.releases)
@@ -82,7 +82,7 @@ async def test_a_series_in_the_lost_beginning_of_the_ledger_is_not_forgotten(sit
 @pytest.mark.parametrize("kept", [0, 1, 3])
 @pytest.mark.parametrize("last", [observation("nobody-1", 3, 1.0), observation("home-1", 3, 1.0)])
 async def test_a_release_whose_entry_is_lost_is_not_forgotten(site: Site, kept: int, last: dict[str, Any]) -> None:
-    """Its series has no later entry that would show it; rows without it would let the series spend its budget again."""
+    """Its series has no later entry to show it; rows without it would let the series spend its budget again."""
     records = [observation("home-1", 1, 1.0), observation("home-2", 1, 1.0), observation("home-1", 2, 1.0), last]
     await site.goes_on("worker", *([record] for record in records))
     site.lose_rows(kept)
@@ -122,7 +122,7 @@ async def test_a_beginning_that_the_rows_know_to_be_lost_is_accepted_once(site: 
 
 @pytest.mark.parametrize("damage", ["none", "repeated", "leaf"])
 async def test_heads_that_do_not_follow_vouch_for_nothing(site: Site, tmp_path: Path, damage: str) -> None:
-    """A head must number on from the one before, and sign exactly the leaves before it."""
+    """A head must continue the numbering of the one before, and sign exactly the leaves before it."""
     site.signing_key = SigningKey.create(tmp_path / "signing.key")
     await site.goes_on("a", [observation(series, 1, 1.0) for series in ("home-1", "home-2")])
     written = site.committed(NAMES.heads)
@@ -151,7 +151,7 @@ async def test_a_release_without_its_entry_is_missed_from_the_first_entry_on(sit
 
 
 async def test_a_series_that_lost_its_first_entry_in_a_whole_ledger_is_missed(site: Site) -> None:
-    """Only where the ledger lost its beginning may a series be left out for its missing entries."""
+    """Only if the ledger lost its beginning may a series be omitted because of missing entries."""
     await site.goes_on("worker", *([observation(series, 1, 1.0)] for series in ("home-1", "home-2")))
     policy_of = next(one for one in site.committed(NAMES.ledger) if one.key == b"home-2")
     site.cluster.log(NAMES.ledger, 0).lose_within(policy_of.offset, policy_of.offset + 1)
