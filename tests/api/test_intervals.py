@@ -80,7 +80,10 @@ def held(kind: str, looks: int, steps: int, width: float) -> float:
 @pytest.mark.parametrize("looks", [0, 1, 2, 5])
 @pytest.mark.parametrize("kind", KINDS)
 def test_intervals_after_looks_hold_the_truth_exactly(kind: str, looks: int, tmp_path: Path) -> None:
-    """Intervals of columns and means are exact by the law of all noise drawn, for releases and their frame."""
+    """Intervals of columns and means cover 95 % or slightly more, for releases and their frame.
+
+    The coverage is computed exactly, by the law of all noise drawn.
+    """
     found = ls.release(seen(kind, looks, 3), collecting(kind), out=tmp_path)
     part, suffix = ("walk", "_walk") if kind == "counts" else ("", "")
     sensitivity, grid = KINDS[kind]["sensitivity"], KINDS[kind]["grid"]

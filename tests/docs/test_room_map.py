@@ -1,4 +1,4 @@
-"""The architecture page names no file that no longer exists."""
+"""The architecture page names no file that is gone."""
 
 import re
 

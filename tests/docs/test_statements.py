@@ -32,7 +32,7 @@ HIDING = (
     "docs/reference/records.md",
     "SECURITY.md",
 )
-"""Pages that promise that presence is hidden, or from which a reader might expect it."""
+"""Pages that promise that presence is hidden, or about which a reader may ask whether it is."""
 
 
 def test_a_ledger_alone_tells_a_release_of_few_possible_values() -> None:
@@ -82,7 +82,7 @@ def test_a_series_gone_whole_is_not_seen_in_a_ledger_alone() -> None:
 
 
 def test_a_lifetime_bounds_no_sum_over_events() -> None:
-    """At level event each of ten events spends the whole epsilon, which is also the lifetime."""
+    """At level event each of ten events spends the whole epsilon, which is the lifetime as well."""
     events = [observation("p", 1000 * nth, 1.0) for nth in range(1, 11)]
     run = Run().feed_all([policy("p", protection={"level": "event", "step": 1000}), *events])
     spent = [json.loads(entry).get("epsilon_nano", 0) for entry in run.ledger]

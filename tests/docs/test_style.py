@@ -18,7 +18,7 @@ PHRASES.pop("do not write")
 
 
 def found_in(text: str) -> list[str]:
-    """Return the phrases found in a text, each with its replacement."""
+    """Return the phrases that a text has, each with its replacement."""
     return [
         f"{phrase} -> {better}"
         for phrase, better in PHRASES.items()

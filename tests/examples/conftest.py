@@ -1,4 +1,4 @@
-"""What the tests of the examples share: an installation that is created once."""
+"""What the tests of the examples share: an installation, made once."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def published(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory, wor
 
 
 def send(installation: Installation, commands: dict[str, list[str]], hours: range) -> int:
-    """Have every producer send its observations of some hours; return the number of observations."""
+    """Have every producer send its observations of some hours; return how many."""
     sent = {name: list(observations(name, hours)) for name in commands}
     for name, command in commands.items():
         produced(command, installation, sent[name])

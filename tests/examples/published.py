@@ -81,7 +81,7 @@ def classpath() -> str:
 
 
 def compiled(folder: Path) -> Path:
-    """Compile the Java examples, treating every warning as an error; return the folder of the classes."""
+    """Compile the Java examples, with every warning an error; return the folder of the classes."""
     sources = sorted(map(str, (EXAMPLES / "java").glob("*.java")))
     subprocess.run(["javac", "-Xlint:all", "-Werror", "-cp", classpath(), "-d", str(folder), *sources], check=True)
     return folder
@@ -118,7 +118,7 @@ def strays(installation: Installation, folder: Path) -> int:
 
 
 def producers(classes: Path) -> dict[str, list[str]]:
-    """Return the commands of the producers, each by a name for its series."""
+    """Return the commands of the producers, by a name for their series."""
     return {
         "python": [sys.executable, str(EXAMPLES / "python" / "produce.py")],
         "kcat": ["bash", str(EXAMPLES / "kcat" / "produce.sh")],
@@ -136,7 +136,7 @@ def aborted(installation: Installation, releases: Iterable[bytes]) -> tuple[byte
     """Write releases like a worker that dies before its commit, while no worker runs; return them."""
 
     async def write() -> None:
-        """Write each in a transaction of the worker that owns its partition."""
+        """Write each in a transaction of the owner of its partition."""
         partition_of = router(installation.partitions)
         for release in found:
             key = json.loads(release)["series"].encode()

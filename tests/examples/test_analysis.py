@@ -66,7 +66,7 @@ def test_mean_of_a_part(tmp_path: Path) -> None:
 
 
 def test_estimates_are_biased(tmp_path: Path) -> None:
-    """At the end of a range the mean of the estimates is far from the truth; that of measurements is not."""
+    """At the end of a range the mean of the estimates is far from the truth; that of the measurements is not."""
     kind = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
     releases = released(tmp_path, itertools.repeat(0, STEPS), kind, "uniform")
     figure = analysis.mean(releases)

@@ -122,7 +122,7 @@ def java(published: Published, isolation: str, count: int, folder: Path) -> list
 
 
 def kcat(published: Published, isolation: str, count: int, folder: Path) -> list[str]:
-    """Run the kcat consumer, which stops at the end of the topic."""
+    """Run the kcat consumer, which ends at the end of the topic."""
     script = EXAMPLES / "kcat" / "consume.sh"
     (folder / script.name).write_text(script.read_text().replace(COMMITTED, isolation))
     done = subprocess.run(["bash", script.name, *published.place], cwd=folder, capture_output=True, check=True)

@@ -153,7 +153,7 @@ def expected(read: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("frame_of", [pandas_frame.frame_of, polars_frame.frame_of])
 def test_uncommitted_releases_make_no_frame(published: Published, frame_of: object) -> None:
-    """A step with two releases is refused, because it shows that they were read without isolation."""
+    """A step with two releases is refused, because they were read without their isolation level."""
     assert callable(frame_of)
     releases = [release.parse(line) for line in (*published.releases, *published.aborted)]
     with pytest.raises(ValueError, match="two releases"):

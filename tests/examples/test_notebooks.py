@@ -62,7 +62,7 @@ def test_they_run(path: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_outputs_are_committed(path: Path) -> None:
-    """Readers see the verdict and pictures without running it; outputs contain no private folder or error."""
+    """Anyone who only looks sees the verdict and pictures; no private folder and no error is in them."""
     committed = READ(path, as_version=4)
     text = path.read_text()
     assert "HOLDS: no findings" in text

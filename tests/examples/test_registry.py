@@ -85,7 +85,7 @@ def test_every_record_has_its_topic() -> None:
 
 @pytest.mark.parametrize("topic", register.TOPICS)
 def test_a_topic_is_the_union_of_its_records(address: str, topic: str) -> None:
-    """By the topic's schema every valid record is of exactly one of its kinds, and no invalid one is of any."""
+    """By the topic's subject every valid record is of exactly one of its kinds, and no invalid one is of any."""
     schemas = with_references(address, f"landmark.{topic}-value")
     check = validator(schemas)
     for example in RECORDS:

@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 SEED: Final = 1
 """The seed of the noise key, which anybody can derive, so that anybody can draw the same picture."""
 UNITS: Final[Mapping[str, int]] = {"5 minutes": 5 * MINUTE_MS, "an hour": HOUR_MS, "a day": DAY_MS}
-"""The units that each release may protect; the picture uses an hour."""
+"""What each release may protect; the picture shows an hour."""
 HALF_YEAR_MS: Final = 30 * 7 * DAY_MS
-"""One step that covers the whole sample, from the Monday before its first reading."""
+"""One step that holds the whole sample, from the Monday before its first reading."""
 
 
 class Hour(NamedTuple):
-    """One hour of the typical day, in mg/dl."""
+    """An hour of the typical day, in mg/dl."""
 
     truth: float
     estimate: float
@@ -68,18 +68,18 @@ class Opening(NamedTuple):
 
     @property
     def averaged_error(self) -> float:
-        """The mean error of averages of single releases over the same weeks."""
+        """The mean error of averages of single releases, over the same weeks."""
         return error_of((week.truth, week.averaged) for week in self.weeks)
 
     @property
     def constant_error(self) -> float:
-        """The mean error of the best constant for these weeks, which is known only in hindsight."""
+        """The mean error of the best constant for these weeks, which only hindsight knows."""
         constant = best_constant_of(self.weeks)
         return error_of((week.truth, constant) for week in self.weeks)
 
     @property
     def held(self) -> int:
-        """The number of true means that lie within their 95 % intervals."""
+        """How many true means lie within their 95 % intervals."""
         return sum(abs(week.truth - week.estimate) <= week.half for week in self.weeks)
 
     @property
@@ -105,7 +105,7 @@ class Opening(NamedTuple):
 
 
 def opening() -> Opening:
-    """Return what the worker's own decisions make from the readings."""
+    """Return what the worker's own decisions make of the readings."""
     weekly, single = demo_series()[:2]
     released = {name: _released(_of_unit(weekly, unit_ms), weekly) for name, unit_ms in UNITS.items()}
     weeks = weeks_of(weekly, released["an hour"], _measured(single))
@@ -126,7 +126,7 @@ def _of_unit(weekly: DemoSeries, unit_ms: int) -> Policy:
 
 
 def _usual_day(weekly: DemoSeries) -> Policy:
-    """Return the policy with one mean for each hour of the day, over the whole sample."""
+    """Return the policy of one mean for each hour of the day, over the whole sample."""
     first_ms = weekly.readings[0][0]
     monday_ms = first_ms - (first_ms - FIRST_MONDAY_MS) % (7 * DAY_MS)
     protection = {**weekly.policy["protection"], "step": HALF_YEAR_MS, "offset": monday_ms % HALF_YEAR_MS}

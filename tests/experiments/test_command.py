@@ -171,7 +171,10 @@ def test_every_experiment_on_errors_has_the_best_constant(tmp_path: Path, cli: C
 def test_titles_and_pictures_of_a_file_say_what_they_are(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They name data, epsilon, share or window, and the error with its unit; legends are below all panels."""
+    """They name data, epsilon, share or window, and the error with its unit.
+
+    A legend lies within its picture, below all panels.
+    """
     from matplotlib.figure import Figure  # noqa: PLC0415 - matplotlib is an optional extra
 
     figures: dict[str, Figure] = {}

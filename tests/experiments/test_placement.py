@@ -1,4 +1,4 @@
-"""Landmarks are as many as asked, follow the distribution's weights, and depend only on seed and series."""
+"""Landmarks are as many as asked, drawn by the distribution's weights, and a function of seed and series."""
 
 from collections import Counter
 
@@ -24,7 +24,7 @@ def test_shares_are_exact_and_nested(distribution: Distribution) -> None:
 
 
 def test_seeds_and_series_differ() -> None:
-    """The same seed and series give the same landmarks."""
+    """Nothing else matters: the same seed and series give the same landmarks."""
     drawn = [Placement(30).of(series, 100, seed) for series in ("a", "b") for seed in (0, 1)]
     assert len(set(map(tuple, drawn))) == 4
     assert drawn[0] == Placement(30).of("a", 100, 0)

@@ -22,7 +22,7 @@ def test_intervals_of_means() -> None:
 
 
 def test_bounds_of_ratios() -> None:
-    """At a bound r, a paired t test of upper against r lower has p = 0.05; inside, p is larger."""
+    """At a bound r, a paired t test of upper against r lower has p = 0.05; inside it has more."""
     generator = np.random.default_rng(3)
     lower = generator.normal(5, 1, 30)
     upper = 3 * lower + generator.normal(0, 2, 30)
@@ -49,7 +49,7 @@ def test_no_bound_of_a_ratio_is_negative() -> None:
 
 @pytest.mark.parametrize("seeds", [2, 3, 4, 5])
 def test_bounds_hold_the_ratio_or_there_are_none(seeds: int) -> None:
-    """For errors of every spread, 0 <= low <= ratio <= high, or there are no bounds at all."""
+    """For errors of every spread: 0 <= low <= ratio <= high, or no bounds at all."""
     generator = np.random.default_rng(seeds)
     bounded = 0
     for _ in range(500):

@@ -47,7 +47,7 @@ def statistic(data: str, method: str, epsilon: float, unit_ms: int | None = None
 
 
 def test_spans_units_and_truths() -> None:
-    """Spans occur several times in the data, units are a reading and the next longer, truths are raw means."""
+    """Spans occur several times in the data; units are a reading and the next longer; truths average readings."""
     data = hourly(30)
     assert [target.name for target in targets_of(data)] == ["day", "week"]
     assert units_of(data) == (HOUR, DAY)
@@ -102,7 +102,10 @@ def figures() -> dict[tuple[str, str, str, float | None], float]:
 
 
 def test_the_committed_figures_meet_their_targets(figures: dict[tuple[str, str, str, float | None], float]) -> None:
-    """At epsilon 1, daily errors are 1/15 of those of averages; weekly ones, by the hour, 1/3 of a constant's."""
+    """At epsilon 1, daily errors are at most 1/15 of those of averages, weekly ones 1/3 of a constant's.
+
+    The weekly ones have a unit of one hour.
+    """
 
     def of(span: str, method: str, epsilon: float | None = 1.0) -> float:
         return figures["glucose (all)", span, method, epsilon]

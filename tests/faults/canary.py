@@ -1,4 +1,4 @@
-"""Canaries: raw values so unlikely that they can be found wherever they go, in any form."""
+"""Canaries: raw values so unlikely that they can be found wherever they went, in whatever form."""
 
 import base64
 import struct
@@ -16,7 +16,7 @@ GRAM = 8
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """One raw value, the path on which it is sent, and every form in which it could appear."""
+    """One raw value, the path it is sent on, and every form in which it would show."""
 
     path: str
     value: float | str
@@ -59,7 +59,7 @@ def _forms(value: float | str) -> Iterator[bytes]:
 
 
 class Aviary:
-    """Creates canaries, each only once, and the same for the same seed."""
+    """Makes canaries, each once, the same for the same seed."""
 
     def __init__(self, seed: int) -> None:
         """Begin with none."""

@@ -1,4 +1,4 @@
-"""The seed of the fault runs, and the version from which to upgrade."""
+"""The seed of the runs with faults, and the version to upgrade from."""
 
 from pathlib import Path
 

@@ -28,7 +28,7 @@ PORT = re.compile(r"metrics and health at http://127\.0\.0\.1:(\d+)")
 
 @dataclass(frozen=True)
 class Site:
-    """An installation under one name: its folder holds the key, policies, settings, state and logs."""
+    """An installation under one name: its folder holds key, policies, settings, state and logs."""
 
     bootstrap: str
     folder: Path
@@ -37,7 +37,7 @@ class Site:
     policies: Sequence[Mapping[str, object]]
     more: Mapping[str, object] = field(default_factory=dict)
     signed: bool = False
-    """Whether its workers sign heads of the ledger frequently."""
+    """Whether its workers sign heads of the ledger, often."""
 
     def prepare(self) -> Self:
         """Make key, policies and topics."""
@@ -109,7 +109,7 @@ class Site:
 
 
 class Worker:
-    """One worker in its current life; its log covers all of its lives."""
+    """One worker in its present life; its log holds all of its lives."""
 
     def __init__(self, site: Site, name: str, tree: Path | None = None) -> None:
         """Start the worker; ``tree`` is another checkout whose program it should run."""
@@ -161,7 +161,7 @@ class Worker:
             raise AssertionError(f"{self.name} does not end: {last_words(self.process, self.log)}") from None
 
     def said(self) -> str:
-        """Return the log of the current life."""
+        """Return the log of this life."""
         with self.log.open("rb") as log:
             log.seek(self._born)
             return log.read().decode(errors="replace")
@@ -198,7 +198,7 @@ class Worker:
             await asyncio.sleep(0.1)
 
     def resident_bytes(self) -> int:
-        """Return the memory that the worker uses now."""
+        """Return the memory that it holds now."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.split("VmRSS:")[1].split()[0]) * 1024
 

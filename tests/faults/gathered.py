@@ -44,7 +44,7 @@ class Gathered:
     """An endless sequence of records, the same for the same seed."""
 
     def __init__(self, seed: int, wards: int = 40, meters: int = 12) -> None:
-        """Create the wards and the meters."""
+        """Make the wards and the meters."""
         self._draw = np.random.default_rng(seed)
         self._wards = [
             Ward(f"ward-{nth}", COLLECTS[nth % len(COLLECTS)], SCHEMES[nth // len(COLLECTS) % len(SCHEMES)])

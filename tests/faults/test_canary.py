@@ -219,7 +219,7 @@ async def test_raw_values_are_found_nowhere(tmp_path: Path, seed: int) -> None:
 
 
 def _control(aviary: Aviary, public: bytes, folder: Path) -> None:
-    """The search finds every canary where it must be, and finds each form of each in a planted leak."""
+    """The search finds every canary where it must be, and each form of each in a planted leak."""
     search = Search(aviary.canaries)
     sent = {canary.path for canary in aviary.canaries if not canary.path.startswith("csv")}
     assert len(aviary.canaries) > 100

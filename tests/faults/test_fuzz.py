@@ -19,7 +19,7 @@ MOST_GROWTH_BYTES = 40 * MEBIBYTE
 
 
 async def test_fuzz(broker: LocalBroker, tmp_path: Path, fuzz: int, seed: int) -> None:
-    """The worker stays up, answers each record with exactly one reject or decision, and uses constant memory."""
+    """The worker stays up, answers each record with exactly one reject or decision, and its memory stays flat."""
     site = Site(broker.bootstrap_servers, tmp_path, "fuzz", PARTITIONS, POLICIES).prepare()
     topics, records = Topics(site), fuzzed(seed, PARTITIONS, fuzz)
     resident = []

@@ -24,13 +24,13 @@ from tests.patience import ANSWER_SECONDS, PATIENCE_SECONDS, awaited
 SERIES: Final = 20
 """Enough for at least one series in each partition."""
 TRANSACTIONS: Final = 2
-"""The level of `transaction.version` in a new cluster of Kafka 4.1."""
+"""The level of `transaction.version` that a new cluster of Kafka 4.1 has."""
 
 Act = Callable[[Brokers, Installation], None]
 
 
 def restart(brokers: Brokers, _: Installation) -> None:
-    """Stop the only broker, and restart it."""
+    """Stop the only broker, and start it again."""
     asyncio.run(brokers.stop(0))
     asyncio.run(brokers.start(0))
 
@@ -44,7 +44,7 @@ def move(brokers: Brokers, installation: Installation) -> None:
 
 
 def delete(_: Brokers, installation: Installation) -> None:
-    """Delete all events, as the retention of the topic does."""
+    """Delete all events, as the topic's retention does."""
     installation.forget_events(-1)
     assert installation.read(installation.names.events) == []
 

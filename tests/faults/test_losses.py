@@ -51,7 +51,7 @@ async def test_local_state_deleted(broker: LocalBroker, tmp_path: Path, seed: in
 
 
 async def test_broker_killed(tmp_path: Path, seed: int) -> None:
-    """When a killed broker returns, its workers continue by themselves, except one that was ended meanwhile.
+    """When a broker killed during work returns, its workers continue by themselves, except one ended meanwhile.
 
     That worker ends normally, as always: it has nobody to acknowledge to.
     """

@@ -92,7 +92,7 @@ class Topics:
         return count
 
     async def committed(self) -> tuple[int, list[str]]:
-        """Return how much input the group has acknowledged, and the metadata of its offsets."""
+        """Return how much input the group acknowledged, and the metadata of its offsets."""
         topic = self.site.topics["events"]
         found = await asyncio.to_thread(committed, self.site.bootstrap, self.site.name, topic)
         return sum(offset for offset, _ in found.values()), [metadata for _, metadata in found.values()]
@@ -117,7 +117,7 @@ class Topics:
             await asyncio.sleep(0.3)
 
     async def remake(self, meaning: str) -> None:
-        """Delete a topic and create it again, empty."""
+        """Delete a topic and make it again, empty."""
         async with administration(bootstrap_servers=self.site.bootstrap) as admin:
             await admin.delete_topics([self.site.topics[meaning]])
             deadline = time.monotonic() + PATIENCE_SECONDS
@@ -142,5 +142,5 @@ def partition_of(key: bytes | None, partitions: int) -> int:
 
 
 def input_of(record: Any) -> tuple[int, int]:
-    """Return partition and offset of the input record that an output record answers."""
+    """Return partition and offset of the input that an output record answers."""
     return record.partition, int(dict(record.headers)["input"])

@@ -20,7 +20,7 @@ Inputs = Mapping[tuple[int, int], bytes | None]
 
 @dataclass
 class Verdict:
-    """The counts, and the promises that were broken."""
+    """What was counted, and which promises were broken."""
 
     inputs: int = 0
     decided: int = 0
@@ -31,9 +31,9 @@ class Verdict:
     """Inputs after the last answer of their partition."""
     doubled: int = 0
     differing: int = 0
-    """Places with two different records, and series that differ from those of the replay."""
+    """Places with two different records, and series that differ from the replay's."""
     aborted: int = 0
-    """Records in the output logs that only an uncommitted reader sees."""
+    """Records in the outputs' logs that only an uncommitted reader sees."""
     repeated: int = 0
     """Chain places that the uncommitted log holds more than once, because the tail rule applied there."""
     series: int = 0
@@ -46,7 +46,7 @@ class Verdict:
     statistics: int = 0  # releases over many units
     late_landmarks: int = 0  # registrations that cost something: their units were released
     unsigned: int = 0
-    """Entries not covered by any head once all workers have stopped."""
+    """Entries that no head covers when all workers have stopped."""
     replayed: bool = False
     audit: str = ""
     """The result of the product's audit: HOLDS, or the codes of its findings."""
@@ -291,7 +291,7 @@ def _by_series(lines: Iterable[bytes]) -> dict[str, list[bytes]]:
 
 
 def _reasons(lines: Iterable[bytes]) -> dict[str, list[str]]:
-    """Return the timestamp and reason of each series' rejects, in order."""
+    """Return timestamp and reason of each series' rejects, in order."""
     found: dict[str, list[str]] = defaultdict(list)
     for line in lines:
         reject = orjson.loads(line)

@@ -50,7 +50,7 @@ DEFAULTS: tuple[dict[str, Any], ...] = (
     {"series": "ring-*", **policy(NUMBER, "ba", level="w-event")},
     {"series": "veil-*", **policy(NUMBER, "balanced", dummies={"method": "heuristic", **_RANGE})},
 )
-"""The default policies; series with other names bring their own policy or have none."""
+"""The default policies; series of other names bring their own, or have none."""
 
 _BOUNDS = [START_MS + step * STEP_MS + STEP_MS // 2 for step in (4, 9, 16, 17, 33)]
 RENEWED: tuple[dict[str, Any], ...] = tuple(
@@ -100,7 +100,7 @@ class Workload:
     """An endless sequence of events, the same for the same seed."""
 
     def __init__(self, seed: int, series: int = 600) -> None:
-        """Create the courses of ``series`` series."""
+        """Make the courses of ``series`` series."""
         self._draw = np.random.default_rng(seed)
         self._courses = [_course(nth) for nth in range(series)]
         self.sent = 0

@@ -68,7 +68,7 @@ def test_observations_are_those_of_single_records(given: list[tuple[bytes | None
 
 
 def test_no_value_is_shown() -> None:
-    """The repr of observations, as shown in a traceback, holds no raw value."""
+    """The repr of observations, as in a traceback, holds no raw value."""
     value = b'{"series":"a","timestamp":5,"value":98765}'
     found = observations(Records.of([InputRecord("e", 0, 0, 0, None, value)]), None)
     assert found.numbers == [98765]

@@ -1,4 +1,4 @@
-"""The bytes of outputs: chained by hash, and canonical."""
+"""Bytes of outputs: chained by hash, and canonical."""
 
 import json
 from hashlib import blake2b
@@ -36,7 +36,7 @@ def test_a_changed_byte_breaks_the_chain() -> None:
 
 
 def test_outputs_are_canonical() -> None:
-    """Outputs have no white space, keep the order of their members, and hold doubles in their shortest form."""
+    """Outputs have no white space, keep their members' order, and hold doubles in their shortest form."""
     run = Run().feed_all(records("location", "balanced", "level"))
     for value in (*run.releases, *run.ledger, *run.rejects):
         found = json.loads(value)

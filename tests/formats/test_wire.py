@@ -128,7 +128,7 @@ def test_any_object_is_answered(record: dict[str, Any]) -> None:
 
 
 def test_a_value_is_not_shown() -> None:
-    """The repr of a decoded observation, as shown in a traceback, holds no raw value."""
+    """The repr of a decoded observation, as in a traceback, holds no raw value."""
     assert "98765" not in repr(wire.decode(b'{"series":"a","timestamp":5,"value":98765}'))
 
 

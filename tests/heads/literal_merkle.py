@@ -1,4 +1,4 @@
-"""The Merkle tree of RFC 6962, section 2.1, written as its recursion."""
+"""The Merkle tree of RFC 6962, section 2.1, written out as its recursion."""
 
 from collections.abc import Callable, Sequence
 from hashlib import blake2b

@@ -47,7 +47,7 @@ def test_the_recursion_is_that_of_the_reference(size: int) -> None:
 
 @pytest.mark.parametrize("size", range(70))
 def test_every_size(size: int) -> None:
-    """The tree has the recursion's root at every size, beyond two full levels."""
+    """The tree has the recursion's root at every size, to beyond two full levels."""
     leaves = [b"%d" % number for number in range(size)]
     assert root(leaves) == literal_root(leaves)
 

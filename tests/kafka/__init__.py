@@ -1,1 +1,1 @@
-"""Tests of the Kafka shell, run on a real broker."""
+"""Tests of the Kafka shell, against a real broker."""

@@ -67,7 +67,7 @@ async def abort_entries(
 
 
 def stored_row(installation: Installation) -> PartitionRow:
-    """Return the newest row of an installation with one partition."""
+    """Return the newest row of an installation of one partition."""
     (*_, newest) = (record for record in installation.read(installation.names.changelog) if record.key == PARTITION_KEY)
     return PartitionRow.decode(newest.value)
 

@@ -13,7 +13,7 @@ from tests.kafka.installation import Installation
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    """Create a partition on a cluster in memory."""
+    """Make a partition on a cluster in memory."""
     return Site(tmp_path)
 
 

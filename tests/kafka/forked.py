@@ -23,7 +23,10 @@ gc.freeze()
 
 
 class Forked:
-    """A running program of ours, with the parts of `subprocess.Popen` that tests use; output goes to a file."""
+    """A running program of ours, with the parts of `subprocess.Popen` that tests use.
+
+    Stdout and stderr go to a file.
+    """
 
     def __init__(
         self,

@@ -58,7 +58,7 @@ class Installation:
     more: dict[str, Any] = field(default_factory=dict)
     others: tuple[dict[str, Any], ...] = ()  # default policies after the first one
     application: str = ""
-    """The application; empty means that it has the name."""
+    """The application; if empty, the same as the name."""
     prepare: Callable[[], None] | None = None
     """Called in a worker's process before the worker starts."""
 
@@ -105,7 +105,7 @@ class Installation:
             process.wait()
 
     def decide(self, total: int, name: str = "a", **changed: str) -> str:
-        """Run a worker until ``total`` input records have ever been decided; check its exit, return its log."""
+        """Run a worker until ``total`` inputs have ever been decided, check that it ends well, and return its log."""
         with self.worker(name, **changed) as worker:
             worker.await_committed(total)
             assert worker.stop() == 0
@@ -192,7 +192,7 @@ class Installation:
             await consumer.stop()
 
     def delete(self, topic: str) -> None:
-        """Delete a topic and create it again, empty."""
+        """Delete a topic and make it again, empty."""
         self.drop(topic)
         assert asyncio.run(make_and_check(self.settings())).differences == ()
 

@@ -85,7 +85,7 @@ def test_a_true_ledger_holds() -> None:
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_cap_of_zero_is_a_cap(order: int) -> None:
-    """It holds and is counted; since nothing is claimed from it, it is not the cap with the largest claims."""
+    """It holds and is counted; nothing is claimed from it, so it is not the cap with the largest claimed share."""
     chains = [member("p/", 0), member("q/", 30), series("q/a", 10), member("r/", 0)]
     found = audit(lines(*chains[::order]))
     assert found.holds

@@ -1,4 +1,7 @@
-"""Statistics of units: true ledgers hold, every fraud is found, and versions with fewer units are remarked."""
+"""Statistics of units: true ledgers hold, every fraud is found, and weaker versions are remarked.
+
+A version is weaker if it protects fewer units.
+"""
 
 import pytest
 

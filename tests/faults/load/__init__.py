@@ -1,1 +1,1 @@
-"""A fleet of workers under a steady load, while workers join, leave, die and are replaced."""
+"""A fleet of workers under a steady load, while workers come, go, die and are replaced."""

@@ -33,7 +33,7 @@ class Pause:
 
 
 async def beats(topics: Topics) -> Beats:
-    """Return when each partition committed; the changelog must still be too small to be compacted."""
+    """Return when each partition committed; the changelog must be too small yet to be compacted."""
     found: Beats = defaultdict(list)
     async for record in topics.walk("changelog"):
         if record.key == PARTITION_KEY:

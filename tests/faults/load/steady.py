@@ -14,7 +14,7 @@ _TICK_SECONDS = 0.02
 
 
 class Steady:
-    """Sends the records of an endless iterator; `sent` counts those acknowledged by all replicas."""
+    """Sends the records of an endless iterator; `sent` counts those that were acknowledged by all replicas."""
 
     def __init__(self, topics: Topics, records: Iterator[Sent], per_second: float) -> None:
         """Send nothing yet."""

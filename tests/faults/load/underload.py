@@ -38,7 +38,7 @@ class Run:
         self.marks.append((int(time.time() * 1000), what))
 
     async def start(self, *names: str) -> None:
-        """Start workers, and wait until all report that they are ready."""
+        """Start workers and wait until all say that they are ready."""
         self.mark(f"start {'+'.join(names)}")
         for name in names:
             self.fleet.start(name)
@@ -87,7 +87,7 @@ def served(worker: Worker) -> list[int]:
 
 
 def mixed(seed: int) -> Iterator[Sent]:
-    """Yield endless events: half plain, a quarter collected, a quarter statistics of many units.
+    """Yield events without end: half plain, a quarter collected, a quarter statistics of many units.
 
     `closing` of its `Gathered` ends the collected ones.
     """

@@ -23,7 +23,7 @@ class Brokers:
     """The running cluster; leaving the block stops it."""
 
     def __init__(self, folder: Path, count: int = COUNT, more: Mapping[str, str] | None = None) -> None:
-        """Choose ports and a cluster id; start nothing yet. ``more`` are lines of each ``server.properties``."""
+        """Choose ports and a cluster id; nothing runs yet. ``more`` are lines of each ``server.properties``."""
         self._folders = [folder / f"broker-{number}" for number in range(1, count + 1)]
         ports = free_ports(4 * count)
         self._ports, self._controllers, self._hidden, self._fronts = (ports[nth::4] for nth in range(4))
@@ -52,7 +52,7 @@ class Brokers:
         return dict(zip(self._fronts, self._hidden, strict=True))
 
     async def start(self, number: int) -> None:
-        """Start a broker, or its next life; most must be running or starting before any answers."""
+        """Start a broker, or its next life; most must run or start for any to answer."""
         folder, port = self._folders[number], self._ports[number]
         data = folder / "data"
         if not data.exists():
@@ -74,7 +74,7 @@ class Brokers:
         assert await asyncio.to_thread(process.wait, STOP_SECONDS)
 
     async def enable(self, feature: str, level: int) -> None:
-        """Raise a feature to a level; a cluster formatted by hand starts with each feature at 0."""
+        """Raise a feature to a level; a cluster formatted by hand begins with each at 0."""
         name, client = feature.encode(), b"tests"
         header = struct.pack(">hhih", _UPDATE_FEATURES, 0, 1, len(client)) + client + b"\0"
         update = bytes([2, len(name) + 1]) + name + struct.pack(">hB", level, 0) + b"\0"

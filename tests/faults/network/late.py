@@ -24,13 +24,13 @@ AFTERWARDS: Final = 400
 """The number of events sent once the network works again: each partition must keep working."""
 PARTITIONS: Final = 2
 _STANDSTILL_SECONDS: Final = 100.0
-"""Above the 40 s after which a client gives up a request and the 60 s after which brokers abort."""
+"""Above the 40 s until a client gives up a request, and the 60 s until brokers abort a transaction."""
 _STOPPED: Final = re.compile(r"stopped \(([a-z-]+)\)")
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Brokers behind a proxy, and their handling of transactions."""
+    """Brokers behind a proxy, and how they treat transactions."""
 
     brokers: Brokers
     count: int
@@ -49,7 +49,7 @@ class Row:
     rules: Sequence[Rule]
     verdict: Verdict
     stops: Counter[str]
-    """The reasons why partitions stopped; each was recovered."""
+    """Why partitions stopped; each was recovered."""
     allowed: frozenset[str]
     """The reasons why partitions may stop on this cluster."""
 
@@ -125,7 +125,7 @@ async def run(cluster: Cluster, name: str, folder: Path, seed: int, events: int)
 
 
 def _stops(fleet: Fleet) -> Counter[str]:
-    """Return the reasons why partitions stopped, with counts."""
+    """Return why partitions stopped, and how often."""
     logs = [worker.log.read_text(errors="replace") for worker in fleet.workers.values()]
     return Counter(reason for log in logs for reason in _STOPPED.findall(log))
 

@@ -1,4 +1,4 @@
-"""A network between clients and brokers: it loses answers, holds requests, delivers copies late, by API key.
+"""A network of clients and brokers that loses answers, holds requests, delivers copies late, by API key.
 
 The brokers advertise the ports on which the proxy listens. TCP delivers each connection's bytes once and in order; what
 arrives late, after being repeated, is a request on an older connection that the client gave up.
@@ -26,7 +26,7 @@ ADD_PARTITIONS: Final = 24
 END_TRANSACTION: Final = 26
 
 _SETTLE_SECONDS: Final = 0.2
-"""A coordinator answers once it knows that a transaction ends; the markers reach the logs a moment later."""
+"""A coordinator answers once it knows that a transaction ends; its markers reach the logs a moment later."""
 
 
 class Deed(Enum):
@@ -37,7 +37,7 @@ class Deed(Enum):
     SILENT = "late, connection open"
     """The same, but the client is not informed: it waits until its own time-out."""
     COPY = "copy"
-    """Deliver it, and deliver it again when the rule's trigger comes."""
+    """Deliver it, and once more when the rule's trigger comes."""
     LOSE_ANSWER = "answer lost"
     """Deliver it, then close the connection instead of returning the answer."""
     RESET = "reset"
@@ -125,13 +125,13 @@ class Rule:
     trigger: Matches = lambda _: False
     """For a kept request: the same writer's request before which it is delivered."""
     skipped: int = 0
-    """The number of requests matching the trigger that pass first."""
+    """The number of requests matching the trigger that pass beforehand."""
     seen: Counter[str | None] = field(default_factory=Counter)
     done: int = 0
     answers: list[int] = field(default_factory=list)
-    """Error codes in the answers to kept copies of `EndTxn`, in order."""
+    """Error codes of the answers to kept copies of `EndTxn`, in order."""
     delivered: int = 0
-    """The number of kept requests that were delivered."""
+    """How many kept requests were delivered."""
     after: Callable[[], None] = lambda: None
     """Called after a kept request is delivered, before its trigger is."""
 
@@ -202,7 +202,7 @@ class Proxy:
         return len(kept)
 
     async def until_kept(self, *, some: bool) -> None:
-        """Wait until a request waits for its trigger, or until none does."""
+        """Wait until some request waits for its trigger, or until none does."""
         async with self._changed:
             await self._changed.wait_for(lambda: bool(self._kept) == some)
 
@@ -287,7 +287,7 @@ def _send(writer: asyncio.StreamWriter, frame: bytes) -> None:
 
 
 async def _relay_answers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, unanswered: set[bytes]) -> None:
-    """Pass on answers until one is to be lost, or the broker closes the connection."""
+    """Pass on answers until one of them is to be lost, or the broker closes the connection."""
     with suppress(OSError, asyncio.IncompleteReadError):
         while True:
             answer = await _frame(reader)

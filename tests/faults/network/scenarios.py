@@ -93,7 +93,7 @@ def of(api: int) -> Matches:
 
 
 def written_to(meaning: str) -> Matches:
-    """Match requests of a transaction that writes to a topic."""
+    """Match those requests of a transaction that write to a topic."""
     return lambda asked: asked.writer is not None and any(topic.endswith(f".{meaning}") for topic in asked.topics)
 
 
@@ -102,7 +102,7 @@ def _mixed(seed: int, count: int) -> Iterator[Sent]:
 
 
 def _paged(_: int, count: int) -> Iterator[Sent]:
-    """Yield events that are decided as columns: batches become large, and therefore have several pages."""
+    """Yield events that are decided as columns: batches become large, and so have several pages."""
     for nth in range(count):
         name, step = f"meter-{nth % 500}", nth // 500
         yield Sent(
@@ -122,7 +122,7 @@ class Scenario:
     kills: bool = False
     """Whether the worker is killed each time a kept request is delivered."""
     idle_seconds: float = 0.0
-    """How long nothing is sent after the last kept requests are delivered."""
+    """How long nothing is sent after the last kept requests were delivered."""
     stops: frozenset[str] = frozenset()
     """Why a partition may stop if part of a batch may hold rows without outputs: `recover` resolves it.
 
@@ -178,7 +178,7 @@ COMMITS: Final = {
     "reset before delivery": Scenario(_commits(Deed.RESET, _never)),
     "held for 3 s": Scenario(lambda: [Rule(commit, Deed.HOLD, every=20, seconds=3.0)]),
 }
-"""What goes wrong with requests that end transactions."""
+"""What goes wrong with the requests that end transactions."""
 
 _APIS: Final = {
     "AddPartitionsToTxn": ADD_PARTITIONS,

@@ -23,10 +23,10 @@ CLUSTERS = {
     "three": (3, 2, True),
     "three-old-unverified": (3, 0, False),
 }
-"""The number of brokers, the `transaction.version`, and whether partitions of transactions are verified."""
+"""How many brokers, the level of `transaction.version`, and whether partitions of transactions are verified."""
 
 QUICK = {"late between ledger and releases", "copied, then killed in the window"}
-"""The scenarios that `make test` runs, on one broker; the rest belongs to `make long`."""
+"""What `make test` runs, on one broker; the rest belongs to `make long`."""
 
 
 async def _begin(brokers: Brokers, transactions: int) -> None:
@@ -37,7 +37,7 @@ async def _begin(brokers: Brokers, transactions: int) -> None:
 
 @pytest.fixture(scope="module")
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Run a cluster whose brokers advertise a proxy's ports; it ends before the next one is created."""
+    """Run a cluster whose brokers advertise the ports of a proxy; it ends before the next one is made."""
     count, transactions, verified = CLUSTERS[request.param]
     more = {"transaction.partition.verification.enable": str(verified).lower()}
     brokers = Brokers(tmp_path_factory.mktemp(request.param), count, more)
@@ -68,7 +68,7 @@ EACH = [
 async def test_late(
     cluster: Cluster, scenario: str, tmp_path: Path, seed: int, late: int, request: pytest.FixtureRequest
 ) -> None:
-    """Whatever the network does to a request, each event is answered once, and the partition keeps working."""
+    """Whatever the network does with a request, each event is answered once, and the partition works on."""
     row = await run(cluster, scenario, tmp_path, seed, late)
     print(f"\n{Row.HEAD}{row}")
     table: Path | None = request.config.getoption("table")

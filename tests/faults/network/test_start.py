@@ -15,7 +15,7 @@ from tests.faults.network.scenarios import of
 from tests.faults.workload import DEFAULTS
 
 LEAST = {METADATA: 6, FIND_COORDINATOR: 1}
-"""The least number of requests of each kind that a worker sends before it owns partitions."""
+"""The minimum number of requests of each kind that a worker sends before it owns partitions."""
 OWNED_SECONDS = 30.0
 """A tenth of the age at which aiokafka refreshes metadata by itself."""
 

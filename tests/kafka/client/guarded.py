@@ -1,4 +1,4 @@
-"""An installation on a broker that denies by default: each user does what its role is for."""
+"""One installation on a broker that denies by default: each of its users does what its role is for."""
 
 import json
 import os
@@ -60,7 +60,7 @@ class Guarded:
         return needs(role, Settings.load(self.config(role)))
 
     def run(self, role: str, *words: str, **more: Any) -> int:
-        """Run a command as the user of a role; return its exit code."""
+        """Run a command as a role's user; return its exit code."""
         return main([*words, "--config", str(self.config(role, **more))])
 
     def send(self, count: int) -> None:

@@ -196,7 +196,7 @@ class SecuredBroker:
 
 
 async def _in_force(admin: AIOKafkaAdminClient, principal: str) -> set[tuple[int, str, int, int]]:
-    """Return what the broker itself allows a principal: resource kind and name, pattern and operation."""
+    """Return what the broker itself allows a principal: kind and name of resources, pattern and operation."""
     asked = DescribeAclsRequest(_ANY, None, _ANY, principal, None, _ANY, _ANY)
     answer = await admin._send_request(asked)  # noqa: SLF001 (no public call sends a request of one's own)
     assert answer.error_code == 0, answer

@@ -160,7 +160,7 @@ def test_a_marker_that_compaction_emptied_is_passed_over(isolation: int, key: An
 def test_each_batch_is_checked_against_its_checksum() -> None:
     """If one bit of a value is wrong, everything before the batch is returned, then its place is named.
 
-    A stopped partition keeps the error, so the error holds no bytes: the frames that raised it hold the whole fetch.
+    A stopped partition keeps the error, so it holds none of the bytes: the frames that raised it hold the whole fetch.
     """
     whole, base = single(5, b"1", 0)
     broken = bytearray(single(5, b"2222", base)[0])

@@ -1,4 +1,4 @@
-"""Every codec of Kafka can be read; data that still cannot be decoded is named and stops only its partition."""
+"""Every codec of Kafka can be read; what still cannot be decoded is named and stops only its partition."""
 
 from itertools import chain
 from typing import Any
@@ -19,7 +19,7 @@ _BASE_OFFSET, _CRC, _BEHIND_CRC, _RECORDS = slice(0, 8), slice(17, 21), 21, 61
 
 
 def batch_of(number: int, base: int, *values: bytes) -> bytes:
-    """Return a batch as a producer sends it and a broker stores it."""
+    """Return a batch as a producer sends it, and a broker keeps it."""
     builder = DefaultRecordBatchBuilder(
         magic=2,
         compression_type=number,

@@ -99,7 +99,7 @@ def test_a_topic_that_is_gone_is_not_waited_for_without_end(installation: Instal
             await writer.stop()
 
     async def bounded() -> None:
-        """Do so, and wait long enough for anything that ends by itself."""
+        """Do so, and wait long enough for whatever ends by itself."""
         async with asyncio.timeout(60):
             await write()
 

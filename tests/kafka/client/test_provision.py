@@ -1,4 +1,4 @@
-"""`topics --acls` prints what gives each role what it needs; test_security.py shows that it is needed."""
+"""The output of `topics --acls` gives each role what it needs; test_security.py shows that it needs it."""
 
 from typing import Any
 

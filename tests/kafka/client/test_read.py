@@ -47,7 +47,7 @@ def read(installation: Installation, capfd: pytest.CaptureFixture[str], *words: 
 
 
 def test_which_records(installation: Installation, capfd: pytest.CaptureFixture[str]) -> None:
-    """All committed ones are read; or by series or glob, even a name with brackets; from a time; from the end."""
+    """It reads all committed records, or by series or glob (even with brackets), from a time, or from the end."""
     everything = [(series, step) for series in ("car[1]", "home-1", "home-2") for step in range(3)]
     assert read(installation, capfd) == everything
     homes = [each for each in everything if each[0].startswith("home")]

@@ -80,7 +80,7 @@ def table(installation: Installation, capfdbinary: pytest.CaptureFixture[bytes],
 
 
 def test_csv(installation: Installation, decided: ls.Released, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    """Each release is a line with the columns of all kinds: flags, intervals, and empty cells if not applicable."""
+    """Each release is a line with the columns of all kinds: flags, intervals, empty cells if not applicable."""
     found = list(csv.DictReader(io.StringIO(table(installation, capfdbinary, "csv").decode())))
     homes = [row for row in found if row["series"] == "home-7"]
     assert [row["landmark"] for row in homes] == ["false", "true", "false"]
@@ -142,6 +142,6 @@ def test_no_table(
 
 
 def test_an_empty_file_is_a_table(tmp_path: Path) -> None:
-    """A reader without any releases has made no error."""
+    """If nothing was released, the reader has made no error."""
     (tmp_path / "releases.jsonl").write_text("")
     assert len(ls.read_releases(tmp_path / "releases.jsonl")) == 0

@@ -1,4 +1,4 @@
-"""TLS, SCRAM, client certificates and ACLs on a real broker that denies by default, each role with its needs."""
+"""TLS, SCRAM, client certificates and ACLs on a real broker that denies by default, with each role's needs."""
 
 import json
 import re
@@ -50,7 +50,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
 
 
 def decided(guarded: Guarded, worker: WorkerProcess, capfdbinary: pytest.CaptureFixture[bytes]) -> list[Any]:
-    """Wait until a worker has decided everything sent; return the releases, read by the reader."""
+    """Wait until a worker has decided all that was sent; return the releases, read by the reader."""
 
     def read() -> list[Any]:
         capfdbinary.readouterr()
@@ -105,7 +105,10 @@ def commands_of(guarded: Guarded, role: str) -> Iterable[tuple[str, ...]]:
 
 
 def test_backups_need_no_role_of_their_own(guarded: Guarded, capfd: pytest.CaptureFixture[str]) -> None:
-    """Users who may recover may read events and rejects; users who may send may resend them if nothing was sent."""
+    """Users who may recover may read all events and rejects; users who may send may send them again.
+
+    Sending them again works only where nothing was sent before.
+    """
     files = []
     for topic in ("events", "rejects"):
         capfd.readouterr()
@@ -178,7 +181,7 @@ def test_who_registers_landmarks_may_read_the_answer(guarded: Guarded, capfd: py
 
 
 def test_the_operator_is_given_no_more_than_it_needs(guarded: Guarded) -> None:
-    """It cannot create what it may not create, and finds out of order what it may not look at."""
+    """It cannot create what it may not create, and reports as wrong what it may not look at."""
     for taken in guarded.needs("operator"):
         # A topic that is there needs not be made: making is tried where none is.
         name = f"fresh-{guarded.name}" if taken.operation == "Create" else guarded.name
@@ -235,7 +238,7 @@ def test_a_running_worker_that_loses_a_right(
 
 
 def test_refusals_say_what_to_do(guarded: Guarded, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Wrong passwords, strangers' certificates, other host names or missing rights: exit 2, remedy, no password."""
+    """A wrong password, foreign certificate, other host name or missing right: exit 2, remedy, no password."""
     wrong = tmp_path / "wrong"
     wrong.touch(mode=0o600)
     wrong.write_text("not-the-password")
@@ -272,7 +275,7 @@ def test_refusals_say_what_to_do(guarded: Guarded, capfd: pytest.CaptureFixture[
 
 
 def test_a_verifier_needs_all_that_it_is_given(guarded: Guarded, capfd: pytest.CaptureFixture[str]) -> None:
-    """With its rights a worker decides; without any of them the command says what is not allowed, or what ended."""
+    """With its rights a worker decides; if any one is missing, the command says what is not allowed or ended."""
     file = guarded.folder / "verified.jsonl"
     file.write_text(json.dumps({**POLICY, "protection": {"level": "user", "length": 1, "step": 10}}))
     words = ("verify", str(file), "--worker", "--runs", "5")

@@ -174,6 +174,6 @@ def test_partitions_wait_for_a_broker_that_does_not_answer(
 
 
 def _stands(process: int) -> bool:
-    """Return whether all threads of a process are stopped: until then one of them may answer."""
+    """Return whether all threads of a process are stopped: until then one may answer."""
     threads = Path(f"/proc/{process}/task").glob("*/stat")
     return all(thread.read_text().rpartition(") ")[2].startswith("T") for thread in threads)

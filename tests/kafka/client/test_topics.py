@@ -20,7 +20,7 @@ YEAR_9999_MS = 253_402_300_799_999
 
 
 async def make(broker: LocalBroker, names: TopicNames, partitions: int = 2) -> None:
-    """Create the topics under these names."""
+    """Make the topics under these names."""
     async with Cluster.connected({"bootstrap_servers": broker.bootstrap_servers}) as cluster:
         await cluster.make(wanted_topics(names, partitions, 1))
 
@@ -39,7 +39,7 @@ async def test_made_topics_are_as_wanted(broker: LocalBroker) -> None:
 
 
 async def test_a_broker_that_has_not_heard_of_a_topic_says_nothing_of_it(broker: LocalBroker) -> None:
-    """If one of several brokers lists a topic and another does not know its settings, the topic is looked up again."""
+    """If one broker lists a topic and another does not know its settings, the topic is looked up again."""
     async with Cluster.connected({"bootstrap_servers": broker.bootstrap_servers}) as cluster:
         await cluster.make(wanted_topics(TopicNames.of("heard", "heard-app"), 1, 1))
         found = await cluster._settings(["heard.ledger", "unheard.ledger"])  # noqa: SLF001 (a race of two brokers else)

@@ -1,1 +1,1 @@
-"""Tests of `stream_app/kafka/evidence`: what a worker learns about its topics before it decides."""
+"""Tests of `stream_app/kafka/evidence`: what a worker finds out about its topics before it decides."""

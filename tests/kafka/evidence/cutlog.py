@@ -12,7 +12,7 @@ from stream_app.localbroker.broker import STOP_SECONDS, LocalBroker
 _HEADER = struct.Struct(">qi")
 """The header of a Kafka batch: base offset, and the number of bytes after these two."""
 _CODEC = 0x07
-"""The bits of a batch's attributes that give the number of its codec."""
+"""The bits of a batch's attributes that number its codec."""
 _CONTROL = 0x20
 """The bit in a batch's attributes that marks it as a transaction marker."""
 _ATTRIBUTES = 21
@@ -47,7 +47,7 @@ def _walk(log: bytes) -> Iterator[Piece]:
 
 
 def lose_power(broker: LocalBroker, ends: Iterable[tuple[str, int]]) -> None:
-    """Kill the broker and cut partition 0 of topics: the batch that begins at the offset, and everything after it."""
+    """Kill the broker and cut off partition 0 of topics, from the batch that begins at the offset onwards."""
     os.kill(broker.pid, signal.SIGKILL)
     assert broker.state.process.wait(STOP_SECONDS)
     data = broker.folder / "data"

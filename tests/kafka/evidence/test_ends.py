@@ -39,7 +39,10 @@ def test_without_a_row_the_ledger_must_begin_at_its_start() -> None:
 
 
 def test_ledger_and_releases_tell_of_each_others_end() -> None:
-    """A release has its entry and an entry its release, unless all releases expired or the loss was accepted."""
+    """A release has its entry, and an entry that has a release has it.
+
+    The exception is that all releases expired or that the loss was accepted.
+    """
     inputs = (NOTHING, 0, 1, 2)
     for entry, decided, release, reject, accepted in product(inputs, repeat=5):
         if decided > entry:
@@ -59,7 +62,7 @@ def test_ledger_and_releases_tell_of_each_others_end() -> None:
 
 
 def test_the_row_names_the_last_reject() -> None:
-    """An earlier reject at the end of the log shows that rejects were lost; if none is left, they may have expired."""
+    """An earlier reject at the end of the log shows a loss of rejects; if none is left, they may have expired."""
     for last_reject, reject, first in product((NOTHING, 0, 1, 2), (NOTHING, 0, 1, 2), (0, 5)):
         found = disagreement(
             AnsweredInput(3, 3, 3, reject),

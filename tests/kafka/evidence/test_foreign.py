@@ -28,7 +28,7 @@ INSTALLED: dict[str, Any] = {"partitions": 1}
 
 
 def beside(installation: Installation) -> Installation:
-    """Return a second application under the same prefix, with the same key, as a copied configuration gives."""
+    """Return a second application under the same prefix, with the same key, as a copied configuration has it."""
     folder = installation.folder / "second"
     folder.mkdir()
     (folder / "key").write_bytes((installation.folder / "key").read_bytes())
@@ -38,12 +38,12 @@ def beside(installation: Installation) -> Installation:
 
 
 def entries(installation: Installation, isolation: Isolation = "read_committed") -> list[dict[str, Any]]:
-    """Return the ledger's records, including claims."""
+    """Return the ledger's records, claims too."""
     return [json.loads(record.value) for record in installation.read_all(installation.names.ledger, isolation)]
 
 
 def test_the_second_application_writes_nothing(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
-    """It stops at the first one's claim, and so does its `recover`; the first continues; nothing is decided twice."""
+    """It stops at the first one's claim, as does its `recover`; the first continues; nothing is decided twice."""
     total = installation.send(readings(40))
     with installation.worker() as first:
         first.await_committed(total)
@@ -66,7 +66,7 @@ def test_the_second_application_writes_nothing(installation: Installation, capsy
 
 
 def test_of_two_that_begin_at_once_one_goes_on(installation: Installation) -> None:
-    """Each claims the empty partition; the lower offset rules, whoever asks first, even while one is open."""
+    """Each claims the empty partition; the lower offset rules for both, whoever asks first, even with one open."""
 
     async def both() -> list[int | str]:
         """Begin both at once."""
@@ -175,7 +175,7 @@ def test_a_stray_record_is_named(installation: Installation, nth: int, capsys: p
 
 
 def test_own_aborted_records_are_own(installation: Installation) -> None:
-    """Neither a gap nor a producer is foreign if it comes from a worker's aborted batch, or from another tenure."""
+    """Neither gap nor producer is foreign if it is of a worker that died before its commit, or another tenure."""
     total = installation.send(readings(40))
     with installation.worker() as worker:
         worker.await_committed(total)
@@ -191,7 +191,7 @@ def test_own_aborted_records_are_own(installation: Installation) -> None:
 
 @pytest.mark.parametrize("foreign", [0, 1, 2])
 async def test_one_foreign_record_is_found_wherever_it_lies(foreign: int) -> None:
-    """It may be before, between or after a batch of two records; if before their marker, the next batch finds it."""
+    """It may be before, between or after two records of a batch; before the marker, the next batch finds it."""
     await _write_batches(None)
     with pytest.raises(PartitionStoppedError, match="foreign-writer"):
         await _write_batches(foreign)

@@ -123,7 +123,7 @@ def test_without_releases_somebody_must_accept_a_lost_head(
 def test_releases_do_not_tell_what_old_rows_lack(
     installation: Installation, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
-    """If rows end before the ledger begins, some entries are in neither; heads name the last ones, releases do not."""
+    """If rows end before the ledger begins, entries are in neither: heads name the last ones, releases do not."""
     lose_ledger_head(installation)
     asyncio.run(store_row(installation, replace(stored_row(installation), ledger_offset=10)))
     if "unsigned" not in request.node.name:

@@ -20,7 +20,7 @@ BATCH = 20
 
 @dataclass(frozen=True)
 class Loss:
-    """What an installation decided before its broker lost power, and what is lost then."""
+    """What an installation decided before its broker lost power, and what is gone then."""
 
     transactions: dict[str, int]
     """The number of last transactions lost from each topic, by its meaning."""
@@ -44,7 +44,7 @@ LOSSES = {
 
 @pytest.fixture(scope="module")
 def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Installation]]:
-    """An installation for each loss, all on one broker that lost power once and has returned."""
+    """An installation for each loss, all on one broker, which lost power once and is back."""
     folder = tmp_path_factory.mktemp("cut")
     with LocalBroker.start(folder / "kafka") as broker, ThreadPoolExecutor() as pool:
         sites = dict(zip(LOSSES, pool.map(lambda name: _decided(broker, folder, name), LOSSES), strict=True))

@@ -1,4 +1,4 @@
-"""A partition last written under another noise key: nobody continues with it unless that is accepted."""
+"""A partition that was last written under another noise key: nobody goes on with it unless that is accepted."""
 
 import json
 from dataclasses import replace
@@ -13,7 +13,7 @@ OTHER = KeyRing("fedcba9876543210", 0, bytes(range(32, 64)))
 
 
 def written(site: Site) -> list[int]:
-    """Return the number of committed records in each output and the changelog."""
+    """Return how many committed records each output and the changelog have."""
     return [len(site.committed(name)) for name in (NAMES.ledger, NAMES.releases, NAMES.rejects, NAMES.changelog)]
 
 
@@ -63,7 +63,7 @@ async def test_accepted_once_it_is_the_key_from_then_on(site: Site) -> None:
 
 
 async def test_erased_epochs_make_it_no_other_key(site: Site) -> None:
-    """A key keeps its fingerprint after the keys of old epochs are erased."""
+    """A key keeps its fingerprint when the keys of old epochs are erased."""
     daily = replace(KEYS, epoch_ms=86_400_000)
     await decided_under(site, daily, 0)
     erased = daily.erased_before(0)

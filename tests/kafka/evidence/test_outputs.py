@@ -1,4 +1,4 @@
-"""Outputs of input beyond the partition row: a missing one in the middle stops it, and none is doubled."""
+"""Outputs of input after the partition row: one missing in the middle stops the partition; none is doubled."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,14 +27,14 @@ FIRST: dict[str, tuple[StopReason, int]] = {
     NAMES.releases: ("releases-short", 2),
     NAMES.rejects: ("rejects-short", 1),
 }
-"""Why a partition that lacks an output of each log stops, and the first input after the first batch with one."""
+"""Why a partition that lacks an output of a log stops, and the first input after the first batch with one."""
 
 
 @pytest.mark.parametrize(
     ("reason", "differs"), [("ledger-short", "tail-differs"), ("releases-short", "releases-short")]
 )
 def test_every_place_of_an_output_against_the_rules(reason: StopReason, differs: StopReason) -> None:
-    """An existing output is passed over once, as is one that may be missing; others stop, or are written at the end."""
+    """An existing output is passed over once, as is one that may be missing; others stop or follow the last."""
     count = 0
     for whole, gone, offset in product(OFFSETS, repeat=3):
         for held in chain.from_iterable(combinations(OFFSETS, size) for size in range(len(OFFSETS) + 1)):
@@ -108,7 +108,7 @@ async def test_the_last_output_of_a_log_is_written_once(site: Site, topic: str) 
 
 
 async def test_a_whole_log_is_written_to_no_more(site: Site) -> None:
-    """Every output exists, so each is passed over."""
+    """Every output is there, so each is passed over."""
     await _decided(site, INPUT)
     whole = site.outputs()
     _lose_rows(site)
@@ -185,7 +185,7 @@ async def test_what_never_was_published_has_not_expired(site: Site, topic: str, 
 
 
 STATES = ("nothing", "policy", "entry", "release", "reject")
-"""The result of one input: an entry without a release, with a missing release or with its release, or a reject."""
+"""The result of one input: a policy entry, an entry whose release is missing or present, or a reject."""
 
 
 async def test_recover_goes_back_to_the_first_input_that_lacks_an_output() -> None:
@@ -255,7 +255,7 @@ def _expire(site: Site, topic: str, before: int) -> None:
 
 
 async def _finishes(site: Site) -> None:
-    """Check that the next owner decides everything that is there."""
+    """Check that the next owner decides all that is there."""
     partitions, feed = await site.started("b")
     await feed.seek(0, 0)
     await until(lambda: site.decided() == site.sent or bool(partitions.stopped))

@@ -1,4 +1,4 @@
-"""Topics that lose records or are recreated under a running worker: it stops before anything is spent twice."""
+"""Topics that lose records or are recreated under a running worker, which stops before any double spend."""
 
 import asyncio
 import os
@@ -109,7 +109,7 @@ def test_an_events_topic_that_grows_ends_its_workers(installation: Installation)
 
 
 def test_a_new_partition_of_grown_topics_decides_nothing(installation: Installation) -> None:
-    """Series that the new count puts there have spent elsewhere: they would get their whole budget again."""
+    """Series that the new count puts there have spent elsewhere: they would have their whole budget again."""
     total = installation.send(readings(40))
     installation.decide(total)
     before = _written(installation)

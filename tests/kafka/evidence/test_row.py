@@ -30,7 +30,7 @@ ROW = PartitionRow(
 
 
 def test_stored_rows_come_back() -> None:
-    """A row equals what was encoded; members of later versions are omitted."""
+    """A row is what was encoded; members of later versions are left out."""
     assert PartitionRow.decode(ROW.encode()) == ROW
     later = {**json.loads(ROW.encode()), "more": 1}
     assert PartitionRow.decode(json.dumps(later).encode()) == ROW
@@ -51,6 +51,9 @@ def test_stored_rows_come_back() -> None:
     ids=["collected data", "the last record", "ends of logs", "what recover accepts"],
 )
 def test_rows_from_before(lacks: tuple[str, ...], read: dict[str, Any]) -> None:
-    """Nothing was open, so reading continues with the next one; nothing is compared; a worker adopts the ends."""
+    """Nothing was open, so reading continues with the next record; nothing is compared.
+
+    A worker adopts what it finds.
+    """
     stored = {name: part for name, part in json.loads(ROW.encode()).items() if name not in lacks}
     assert PartitionRow.decode(json.dumps(stored).encode()) == replace(ROW, **read)

@@ -1,4 +1,4 @@
-"""Input that the group's offset skips, found in the log of an in-memory cluster."""
+"""Input that the group's offset skips, found in the log of a cluster in memory."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""Kinds of damage to a local copy, applied to RocksDB's own files."""
+"""Kinds of damage to a local copy, done to RocksDB's own files."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ def flipped(file: Path) -> None:
 
 
 def middle_flipped(file: Path) -> None:
-    """Flip a stretch of a table's rows, leaving intact what a database reads when it opens the table."""
+    """Flip a stretch of a table's rows, leaving intact what a database reads when it is opened."""
     held = bytearray(file.read_bytes())
     for at in range(len(held) // 3, len(held) // 2):
         held[at] ^= 0xFF

@@ -31,7 +31,7 @@ POLL_SECONDS = 3
 
 @pytest.fixture
 async def app(installation: Installation) -> AsyncIterator[App]:
-    """An app that is working on its partitions."""
+    """An app that works on its partitions."""
     settings = installation.settings()
     names = installation.names
     topic = EventsTopic(settings, names.events, (await describe(settings, names))[names.events].id)
@@ -67,7 +67,7 @@ async def test_nothing_waits_in_a_queue_that_faust_empties(
     early: list[int] = []
 
     def noted(number: int, fetched: Delivery, message: Any) -> None:
-        """Note a fetch that came before the rebalance ended."""
+        """Note a fetch that came before the rebalance has ended."""
         if app.rebalancing:
             early.append(number)
         put(number, fetched, message)
@@ -86,7 +86,7 @@ async def test_nothing_waits_in_a_queue_that_faust_empties(
 
 
 async def test_a_crashed_app_stops(app: App, consumer: Consumer, thread: ConsumerThread) -> None:
-    """Its consumer's thread ended by itself: requests are refused immediately, and nothing of the app keeps running."""
+    """Its consumer's thread ended: requests are refused immediately, and nothing of the app keeps running."""
     tp = TP(app.events_topic, 0)
     assert await thread.committed(tp) is None, "it answers: nothing was decided yet"
     await consumer.crash(KafkaConnectionError())

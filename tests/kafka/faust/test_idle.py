@@ -18,7 +18,7 @@ POLL_SECONDS = 3
 
 
 def forget_the_last_batch() -> None:
-    """Make this worker show the lag of its last batch for a second: 15 in an installation."""
+    """Have this worker show the lag of its last batch for a second: 15 in an installation."""
     partition.IDLE_SECONDS = 1
 
 
@@ -61,7 +61,7 @@ def have_little_grace() -> None:
 def test_a_worker_outside_its_group_says_so(
     installation: Installation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Metric, probes, page, `top` and log say so; no figure looks well. It leaves at its first heartbeat."""
+    """Metric, probes, page, `top` and log say so; no figure looks healthy. It leaves at its first heartbeat."""
     monkeypatch.setenv("BROKER_MAX_POLL_INTERVAL", "0")
     installation.prepare = have_little_grace
     with installation.worker() as worker:

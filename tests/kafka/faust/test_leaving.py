@@ -10,7 +10,7 @@ MOST_SECONDS = 20.0
 
 
 def test_a_worker_ends_while_its_group_waits_for_another(installation: Installation) -> None:
-    """A sleeper delays the group's next agreement for its whole session: a worker that ends leaves nevertheless."""
+    """A sleeper delays the group's next agreement for its whole session; a worker that ends leaves anyway."""
     installation.more["session_timeout_ms"] = 45_000
     total = installation.send(readings(1_000))
     with installation.worker("sleeper") as sleeper, installation.worker("ends") as worker:

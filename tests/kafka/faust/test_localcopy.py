@@ -75,7 +75,7 @@ def test_a_copy_that_was_open_when_the_machine_ended_is_discarded(killed: StateS
 
 
 def test_an_earlier_log_of_writes_that_is_empty_is_a_hole(tmp_path: Path, store_in: MakeStore) -> None:
-    """RocksDB would continue with the next log, as the control shows: at the newest offset, without rows between."""
+    """RocksDB would go on with the next log, as the control shows: at the newest offset, without rows between."""
     options = rocksdict.Options(raw_mode=True)
     options.set_write_buffer_size(1 << 20)
     options.set_max_write_buffer_number(10)
@@ -141,7 +141,7 @@ def test_damage_found_while_it_is_written(store: StateStore) -> None:
 
 @contextmanager
 def limited(which: int, most: int) -> Iterator[None]:
-    """Lower a limit of this process within the block."""
+    """Lower a limit of this process inside the block."""
     before = resource.getrlimit(which)
     resource.setrlimit(which, (most, before[1]))
     try:

@@ -38,7 +38,7 @@ def test_a_copy_is_read_on_from_its_last_record(recovery: Recovery) -> None:
 
 
 def test_a_discarded_copy_is_read_from_the_beginning(recovery: Recovery) -> None:
-    """Faust keeps the offset of a partition that stays with a worker: reading on from there skips records."""
+    """Faust keeps the offset of a partition that stays with a worker: a copy read from there is incomplete."""
     assign(recovery)
     recovery.apply(CHANGELOG, Records.of(OLD))
     recovery.apply(CHANGELOG, Records.of(NEW[6:]))
