@@ -1,7 +1,8 @@
-"""Programs that some tests run besides Python, Java and Maven: the only list of them, which CI installs from.
+"""Programs that some tests run besides Python, Java and Maven: the only list, which CI installs from.
 
-`python3 tests/programs.py` prints name and Debian package of each, one a line. With a folder it fills that with links
-to all that PATH offers but these: the tests must be green there too, as on a machine without them (`.ci/run`).
+`python3 tests/programs.py` prints the name and Debian package of each, one per line. With a folder it fills that folder
+with links to everything on PATH except these programs. The tests must pass there too, as on a machine without them
+(`.ci/run`).
 """
 
 import os
@@ -30,11 +31,11 @@ ELSEWHERE = {
     "dashboard-linter": "go install github.com/grafana/dashboard-linter@latest",
     "kubectl": "kustomize comes with it, which no package of CI has",
 }
-"""How others come to a machine; they may be missing in CI too."""
+"""How to install the other programs; they may be missing in CI too."""
 
 
 def program(name: str) -> str:
-    """Return the path of a program; without it the test is skipped, but in CI, where all of Debian's must be there."""
+    """Return a program's path; if it is missing, skip the test, or fail in CI if Debian has the program."""
     import pytest  # noqa: PLC0415 - CI reads the list before anything is installed
 
     path = shutil.which(name)
@@ -48,7 +49,7 @@ def program(name: str) -> str:
 
 
 def link_others(folder: Path) -> None:
-    """Fill an empty folder with links to every program on PATH that is none of these; the first of a name counts."""
+    """Fill an empty folder with links to all other programs on PATH; the first of a name counts."""
     for place in map(Path, os.environ["PATH"].split(os.pathsep)):  # noqa: TID251 (of whoever runs it)
         for found in sorted(place.iterdir()) if place.is_dir() else ():
             link = folder / found.name

@@ -28,7 +28,7 @@ def read_of(collection: Collection, series: str) -> dict[int, Readings]:
 def within(
     version: int = 1, aggregate: str = "sum", open_steps: int = 2, series: str = SERIES[0], **members: Any
 ) -> dict[str, Any]:
-    """Return a policy of several readings a step, at such a budget that its noise is 0 almost surely."""
+    """Return a policy of several readings per step, with a budget that makes its noise 0 almost surely."""
     protection = {"level": "event", "step": STEP, "within": aggregate, "open_steps": open_steps}
     protection |= members.pop("protection", {})
     return policy(series, version, **({"epsilon": 1e5, "value": NUMBER} | members | {"protection": protection}))
@@ -46,7 +46,7 @@ def watermark(timestamp_ms: int, series: str = SERIES[0]) -> dict[str, Any]:
 
 @st.composite
 def schedules(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Return a log of two series: policies first, then all sorts of records, in time and out of it."""
+    """Return a log of two series: policies first, then all sorts of records, on time or not."""
     versions = dict.fromkeys(SERIES, 0)
     forms: dict[str, dict[str, object]] = {}
     now = 0

@@ -1,4 +1,4 @@
-"""A run without Kafka: records go through the real decision one by one, what comes out is kept as bytes."""
+"""A run without Kafka: records go through the real decision one by one, and the output is kept as bytes."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -26,9 +26,9 @@ from stream_app.replaying.doubts import CHECKS
 
 KEYS = KeyRing("0123456789abcdef", 0, bytes(range(32)))
 ACCEPTING = [word for check in CHECKS for word in ("--accept", check)]
-"""Options under which `replay` and `send` take rows that look wrong."""
+"""Options with which `replay` and `send` accept rows that look wrong."""
 MADE_UP = ("--accept", "times")
-"""Options under which they take times near 1970."""
+"""Options with which they accept times near 1970."""
 Record = Mapping[str, object]
 
 NUMBER: dict[str, object] = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
@@ -56,7 +56,7 @@ SCHEMES = {"uniform": UNIFORM, "adaptive": ADAPTIVE, "skip": SKIP, "balanced": B
 
 
 def policy(series: str, version: int = 1, **members: object) -> dict[str, object]:
-    """Return a policy record; what is not given is a plain number under Uniform."""
+    """Return a policy record; by default it is a plain number under Uniform."""
     record: dict[str, object] = {"type": "policy", "series": series, "version": version, "epsilon": 1.0}
     return record | {"protection": {"level": "landmark"}, "scheme": UNIFORM, "value": NUMBER} | members
 
@@ -67,7 +67,7 @@ def observation(series: str, timestamp_ms: int, value: object) -> dict[str, obje
 
 
 def reason(outcome: Outcome) -> str | None:
-    """Return why a record was refused; None: it was not."""
+    """Return why a record was refused, or None if it was not."""
     return outcome.reason if isinstance(outcome, RejectedRecord) else None
 
 
@@ -79,10 +79,10 @@ def default(glob: str, **members: object) -> DefaultPolicy:
 
 
 class Run:
-    """A log being decided; outputs of all series in order, and the rows."""
+    """A log being decided, with the outputs of all series in order, and the rows."""
 
     def __init__(self, context: Context | None = None, guard: type[Guard] = Guard) -> None:
-        """Begin; ``guard`` is what the states of this run hold, so that a broken one can be tried."""
+        """Begin; ``guard`` is what the states of this run contain, so that a broken guard can be tried."""
         self.context = context or Context(KEYS)
         self.guard = guard
         self.rows: dict[str, SeriesRow] = {}
@@ -102,7 +102,7 @@ class Run:
         return replace(row, state=replace(row.state, guard=self.guard(*row.state.guard)))
 
     def feed(self, record: Record | bytes | None, *, key: bytes | None = None, appended_ms: int = 0) -> Outcome:
-        """Decide one record and keep what comes out."""
+        """Decide one record and keep the output."""
         value = json.dumps(record).encode() if isinstance(record, Mapping) else record
         found = InputRecord("landmark.events", 0, self.offset, appended_ms, key, value)
         outcome = decide(self.context, self.lookup, self.collection, found, self.members.get)
@@ -152,7 +152,7 @@ class Run:
         return self
 
     def entries(self, kind: str | None = None) -> list[dict[str, Any]]:
-        """Return the entries of the ledger, read; those of a kind, if one is named."""
+        """Return the parsed entries of the ledger, or only those of a given kind."""
         return [entry for entry in map(json.loads, self.ledger) if kind in (None, entry["entry"])]
 
     @property
@@ -162,7 +162,7 @@ class Run:
 
     @property
     def outputs(self) -> tuple[list[bytes], list[bytes], list[bytes]]:
-        """Return all bytes that came out."""
+        """Return all output bytes."""
         return self.releases, self.ledger, self.rejects
 
 

@@ -1,4 +1,4 @@
-"""Where something hung stands: the stacks of its threads and of its asyncio tasks, for the report of a failure."""
+"""Where a hung program stopped: the stacks of its threads and asyncio tasks, for a failure report."""
 
 import asyncio
 import gc
@@ -19,7 +19,7 @@ def pending_tasks() -> str:
 
 
 class Program(Protocol):
-    """What runs: a `subprocess.Popen`, or what was forked (tests/kafka/forked.py)."""
+    """A running program: a `subprocess.Popen`, or a forked process (tests/kafka/forked.py)."""
 
     @property
     def pid(self) -> int:
@@ -36,9 +36,9 @@ class Program(Protocol):
 
 
 def last_words(process: Program, log: Path) -> str:
-    """End a Python program that writes errors into ``log``, and return its end, with the stacks of all its threads.
+    """End a Python program that writes errors into ``log``, and return the log's end, with all threads' stacks.
 
-    It must have been started with ``PYTHONFAULTHANDLER`` in its environment, which tests/conftest.py puts there.
+    It must have been started with ``PYTHONFAULTHANDLER`` in its environment, where tests/conftest.py puts it.
     """
     state = "ended"
     if process.poll() is None:
@@ -50,6 +50,6 @@ def last_words(process: Program, log: Path) -> str:
 
 
 def _state(process: int) -> str:
-    """Return what the system says of a process: running, sleeping, stopped."""
+    """Return the system's state for a process: running, sleeping, stopped."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
     return next(line for line in lines if line.startswith("State:"))

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from tests.patience import PATIENCE_SECONDS
 
 CONTROL = "\x1b"
-"""What every control sequence begins with."""
+"""The beginning of every control sequence."""
 
 
 class Terminal:
-    """A program that runs on a terminal, and what it showed."""
+    """A program that runs on a terminal, and its output."""
 
     def __init__(self, words: tuple[str, ...], environment: dict[str, str]) -> None:
         """Start."""
@@ -38,7 +38,7 @@ class Terminal:
         os.close(other)
 
     def until(self, wanted: str, seconds: float = PATIENCE_SECONDS) -> None:
-        """Read on until something stands there."""
+        """Read on until a text appears."""
         deadline = time.monotonic() + seconds
         while wanted not in self.text:
             assert time.monotonic() < deadline, self.text
@@ -72,7 +72,7 @@ class Terminal:
 
 
 def _take_terminal() -> None:
-    """Be as a program that a terminal started: what runs in the background would pass on that it ignores Ctrl-C."""
+    """Act like a program started by a terminal: one in the background would pass on that it ignores Ctrl-C."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, with the rights that they had."""
+"""Files that exist whole or not at all, with the permissions that they had."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from stream_app.files import whole
 
 
 def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
-    """An error in the midst leaves what was there, and nothing beside it."""
+    """An error midway leaves the old file unchanged, and no other file beside it."""
     path = tmp_path / "report.html"
 
     def fail(error: type[BaseException]) -> None:
@@ -35,7 +35,7 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_a_new_file_has_the_rights_of_the_old_one(tmp_path: Path) -> None:
-    """What its owner alone may read stays so, from the first byte on; a file of a new name follows the umask."""
+    """An owner-only file stays so, from the first byte on; a file with a new name follows the umask."""
     path = tmp_path / "report.html"
     path.touch()
     path.chmod(0o600)
@@ -50,7 +50,7 @@ def test_a_new_file_has_the_rights_of_the_old_one(tmp_path: Path) -> None:
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
-    """What it leads to is written, beside where that lies."""
+    """Its target is written, and the temporary file is beside the target."""
     (tmp_path / "there").mkdir()
     real, link = tmp_path / "there" / "real.html", tmp_path / "link.html"
     real.write_text("old")
@@ -63,7 +63,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
 
 
 def test_links_in_a_circle_lead_to_no_file(tmp_path: Path) -> None:
-    """What is written takes the place of the link that was named."""
+    """The written file replaces the named link."""
     link = tmp_path / "link"
     link.symlink_to(link)
     with whole(link) as beside:
@@ -73,7 +73,7 @@ def test_links_in_a_circle_lead_to_no_file(tmp_path: Path) -> None:
 
 
 def test_two_runs_write_files_of_their_own(tmp_path: Path) -> None:
-    """The later one to end has its file there, whole."""
+    """The run that ends later has its file there, whole."""
     path = tmp_path / "report.html"
     with whole(path) as one, whole(path) as other:
         one.write_text("one" * 1000)
@@ -93,7 +93,7 @@ def test_a_pipe_is_written_as_it_is(tmp_path: Path) -> None:
 
 
 def test_an_error_names_the_file_that_was_asked_for(tmp_path: Path) -> None:
-    """The name beside it is nobody's."""
+    """It does not name the temporary file."""
     path = tmp_path / "no-folder" / "report.html"
     with pytest.raises(FileNotFoundError) as error, whole(path):
         pass
@@ -101,7 +101,7 @@ def test_an_error_names_the_file_that_was_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_killed_run_leaves_the_file_as_it_was(tmp_path: Path) -> None:
-    """And the next one writes it."""
+    """The next run writes it."""
     path = tmp_path / "report.html"
     path.write_text("old")
     program = (

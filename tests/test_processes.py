@@ -1,4 +1,4 @@
-"""Processes that share work: one that is killed, at whatever moment, fails its work at once, and none is left."""
+"""Processes that share work: if one is killed, at any moment, its work fails immediately, and none is left."""
 
 import os
 import signal
@@ -14,11 +14,11 @@ import pytest
 from stream_app.processes import Pool, Process, ProcessEndedError, pooled
 
 WHOLE = bytes(2**20)
-"""More than a pipe holds: who writes it is in the middle of it for most of the time."""
+"""More than a pipe holds: a process that writes it spends most of its time in the middle."""
 
 
 def took(_: object) -> None:
-    """Take what a process is given."""
+    """Accept what a process is given."""
 
 
 def same(value: bytes) -> bytes:
@@ -32,12 +32,12 @@ def fails() -> None:
 
 
 def lasts() -> None:
-    """Go on for longer than any test."""
+    """Run for longer than any test."""
     time.sleep(3_600)
 
 
 class Kills:
-    """What a process is given; making its message kills the process."""
+    """An argument for a process; making its message kills the process."""
 
     def __init__(self) -> None:
         self.pid: int | None = None
@@ -57,7 +57,7 @@ def works(pool: Pool) -> None:
 
 @pytest.mark.timeout(60)
 def test_kills_at_random_moments(pool_kills: int) -> None:
-    """While it begins, reads, works or writes: nobody waits for it without end, and the other one is ended too."""
+    """While it starts, reads, works or writes, nobody waits for it for ever, and the other one is ended too."""
     drawn = np.random.default_rng(1)
     for _ in range(pool_kills):
         with pooled(2, took, (WHOLE,)) as pool:
@@ -81,7 +81,7 @@ def test_a_process_that_is_killed_before_it_read_what_it_is_to_do() -> None:
 
 @pytest.mark.timeout(60)
 def test_who_ends_waits_for_no_work() -> None:
-    """None of the processes is left, and what was not begun never is."""
+    """None of the processes is left, and work that has not begun never begins."""
     with pooled(2, took, (0,)) as pool:
         futures = [pool.submit(lasts) for _ in range(10)]
         pids = pool.pids
@@ -100,7 +100,7 @@ def test_what_fails_in_a_process_fails_here() -> None:
 
 @pytest.mark.timeout(60)
 def test_nobody_outlives_the_process_that_began_it() -> None:
-    """Its end is the end of standard input, for a process at work too."""
+    """The parent's end closes standard input, which also ends a process at work."""
     code = "import time; from stream_app.processes import pooled\nwith pooled(1, abs, (0,)) as pool:\n"
     code += "    pool.submit(time.sleep, 3600); print(*pool.pids, flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:

@@ -27,7 +27,7 @@ PROTECTIONS: tuple[dict[str, object], ...] = (
 
 
 def units(version: int = 1, series: str = SERIES[0], **members: Any) -> dict[str, Any]:
-    """Return a policy of units, at such a budget that its noise is 0 almost surely."""
+    """Return a policy of units, with a budget that makes its noise 0 almost surely."""
     protection = {"level": "event", "step": STEP, "unit": UNIT, "open_steps": 2} | members.pop("protection", {})
     value = NUMBER | {"statistic": "mean"} | members.pop("value", {})
     return policy(series, version, **({"epsilon": 1e6} | members | {"protection": protection, "value": value}))
@@ -50,7 +50,7 @@ def landmarks(*spans: object, series: str = SERIES[0]) -> dict[str, Any]:
 
 @st.composite
 def forms(draw: st.DrawFn) -> dict[str, Any]:
-    """Return what of a policy differs from the usual one."""
+    """Return how a policy differs from the usual one."""
     protection = dict(draw(st.sampled_from(PROTECTIONS)))
     value: Mapping[str, object] = draw(st.sampled_from(NUMBERS))
     aggregates = ["last", "max", "sum", "mean"]
@@ -73,7 +73,7 @@ def forms(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def schedules(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Return a log of two series: policies first, then all sorts of records, in time and out of it."""
+    """Return a log of two series: policies first, then all sorts of records, on time or not."""
     versions = dict.fromkeys(SERIES, 0)
     chosen: dict[str, dict[str, Any]] = {}
     now = 0

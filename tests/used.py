@@ -1,4 +1,7 @@
-"""How much of each promise a ledger used, by literal sums over its spends: an oracle that trusts no figure of it."""
+"""How much of each promise a ledger used, by literal sums over its spends.
+
+This oracle trusts no figure in the ledger.
+"""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -11,7 +14,7 @@ import orjson
 def literally_used(ledger: Iterable[bytes]) -> dict[tuple[str, int], tuple[int, int]]:
     """Return what each policy version of each series used and promised, in nano-epsilon.
 
-    Only spends, sets of landmarks and charges are read, and of `regular_peak_nano` whether a version waits.
+    Only spends, sets of landmarks and charges are read, and `regular_peak_nano` only for whether a version waits.
     """
     found: dict[tuple[str, int], tuple[int, int]] = {}
     ruling: dict[str, _Version] = {}
@@ -28,15 +31,15 @@ def literally_used(ledger: Iterable[bytes]) -> dict[tuple[str, int], tuple[int, 
 
 
 def worst(used: dict[tuple[str, int], tuple[int, int]]) -> tuple[int, int]:
-    """Return the largest share used, and of equal ones that of the largest promise."""
+    """Return the largest share used, and among equal shares that of the largest promise."""
     return max(used.values(), key=lambda each: (Fraction(*each), *each))
 
 
 def truly_lost(ledger: Iterable[bytes]) -> dict[tuple[str, int], int]:
     """Return what each policy version of each series truly lost, by the guarantee's own words, in nano-epsilon.
 
-    Of all windows the largest sum of the spends on the final landmarks and on the window's steps, once all is over; a
-    step that was registered late counts at its own spend. What a program says was used is never less.
+    This is the largest sum, over all windows, of the spends on the final landmarks and on the window's steps, once all
+    is over; a step that was registered late counts at its own spend. A program never reports less as used.
     """
     versions: dict[tuple[str, int], _Version] = {}
     for entry in map(orjson.loads, ledger):

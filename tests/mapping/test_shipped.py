@@ -284,7 +284,7 @@ MIXED: Final = "time,kind,unit,kwh\n1000,a,kWh,1\n2000,b,m3,2\n3000,a,kWh,3\n"
 
 
 def test_each_series_has_one_sort() -> None:
-    """What another series has is no fault, and only rows that count are compared."""
+    """It is no fault if another series has another sort, and only rows that count are compared."""
     by_kind = {name: text for name, text in PLAIN.items() if name != "series"} | {"series_column": "kind"}
     assert events(MIXED, **by_kind, single="unit") == [(1000, 1), (2000, 2), (3000, 3)]
     assert events(MIXED, where="kind=a", single=["kind", "unit"]) == [(1000, 1), (3000, 3)]

@@ -1,4 +1,4 @@
-"""The end by force, in processes of their own."""
+"""The forced exit, in separate processes."""
 
 import subprocess
 import sys
@@ -31,7 +31,7 @@ THREAD = "threading.Thread(target=time.sleep, args=(600,), daemon={daemon}).star
     ids=["ends", "hangs", "lives-on", "waits-for-a-thread", "leaves-a-daemon"],
 )
 def test_a_process_that_hangs_ends(threads: str, seconds: float, sleeps: float, after: str, code: int) -> None:
-    """Within its time, with code 1 and the stacks; one that ends by itself is left alone."""
+    """It ends within its time, with code 1 and the stacks; one that ends by itself is left alone."""
     script = SCRIPT.format(threads=threads, seconds=seconds, sleeps=sleeps, after=after)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == code, done.stderr
@@ -41,7 +41,7 @@ def test_a_process_that_hangs_ends(threads: str, seconds: float, sleeps: float, 
 
 
 def test_what_the_loop_waits_for_is_told() -> None:
-    """Files, lines and functions, from outside in; no value."""
+    """It names files, lines and functions, from outside in, but no values."""
     script = (
         "import asyncio\n"
         "from stream_app.monitoring.forcedexit import ForcedExit\n"
@@ -55,7 +55,7 @@ def test_what_the_loop_waits_for_is_told() -> None:
 
 
 def test_a_log_that_nobody_takes_keeps_nobody() -> None:
-    """Who hangs in telling ends as well."""
+    """The process ends even if writing the log hangs."""
     script = (
         "import logging, time\n"
         "from stream_app.monitoring import forcedexit\n"
@@ -68,7 +68,7 @@ def test_a_log_that_nobody_takes_keeps_nobody() -> None:
 
 
 def test_a_call_that_keeps_the_interpreters_lock_keeps_nobody() -> None:
-    """No thread of Python's runs then: faulthandler's own one ends the process, with the stacks."""
+    """No Python thread runs then: faulthandler's own thread ends the process, with the stacks."""
     script = (
         "import ctypes\n"
         "from stream_app.monitoring import forcedexit\n"

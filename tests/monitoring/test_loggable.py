@@ -1,4 +1,4 @@
-"""What a log has of errors, through every way that they reach one."""
+"""What a log contains of errors, through every way that they reach it."""
 
 import subprocess
 import sys
@@ -61,7 +61,7 @@ def alone(request: pytest.FixtureRequest) -> tuple[str, subprocess.CompletedProc
 
 
 def test_no_message_of_an_error_is_written(alone: tuple[str, subprocess.CompletedProcess[str]]) -> None:
-    """Of libraries' tracebacks, of the loop, of services, threads and the process itself: only kinds and places."""
+    """Tracebacks of libraries, the loop, services, threads and the process show only kinds and places."""
     _, done = alone
     assert done.returncode == 1
     assert done.stdout == ""
@@ -73,7 +73,7 @@ def test_no_message_of_an_error_is_written(alone: tuple[str, subprocess.Complete
 
 
 def test_nothing_stands_beside_the_lines(alone: tuple[str, subprocess.CompletedProcess[str]]) -> None:
-    """Warnings, the loop's complaints and what ends the process are lines too."""
+    """Warnings, the loop's complaints and the error that ends the process are lines too."""
     form, done = alone
     if form == "text":
         assert "WARNING faust: of a library" in done.stderr

@@ -1,4 +1,4 @@
-"""What is kept out of the log: what a fresh broker always says, for a while, and what our own errors say better."""
+"""What the log omits: what a fresh broker always says, for a while, and what our own errors say better."""
 
 import ast
 import importlib
@@ -51,7 +51,7 @@ def logs() -> Iterator[None]:
 
 
 def test_the_library_says_what_is_kept_out() -> None:
-    """A newer one with other words would show them again."""
+    """A newer library with other words would show these lines again."""
     assert NO_BOOTSTRAP in Path(client.__file__).read_text()
     tree = ast.parse(Path(group_coordinator.__file__).read_text())
     said = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
@@ -59,7 +59,7 @@ def test_the_library_says_what_is_kept_out() -> None:
 
 
 def test_a_coordinator_that_is_being_made_is_no_news(capsys: pytest.CaptureFixture[str]) -> None:
-    """One that is never made is, and so is every other reason, and every other line."""
+    """A coordinator that is never created is reported, and so are every other reason and every other line."""
     configure_logs("info")
     logger = group_coordinator.log
     for _ in range(PATIENCE):
@@ -72,7 +72,7 @@ def test_a_coordinator_that_is_being_made_is_no_news(capsys: pytest.CaptureFixtu
 
 
 def test_a_rebalance_is_no_news(capsys: pytest.CaptureFixture[str]) -> None:
-    """A member learns of it so; a group that forgot the member, or a coordinator that is gone, is told."""
+    """A member learns of a rebalance this way; a group that forgot it or a lost coordinator is logged."""
     configure_logs("info")
     logger = group_coordinator.log
     logger.warning(REBALANCING, "group")
@@ -84,7 +84,7 @@ def test_a_rebalance_is_no_news(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_brokers_that_do_not_answer_are_told_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where the caller tells of them the library does not; brokers lost later, and all else, are logged."""
+    """The library is silent if the caller reports them; brokers lost later, and all else, are logged."""
     configure_logs("info")
     with without_bootstrap_errors():
         client.log.error(NO_BOOTSTRAP, "127.0.0.1", 1, "refused")
@@ -96,7 +96,7 @@ def test_brokers_that_do_not_answer_are_told_once(capsys: pytest.CaptureFixture[
 
 
 def test_what_faust_logs_under_our_names_is_kept_down() -> None:
-    """A service of Faust's logs whole messages at debug level, under the name of the module that derives from it."""
+    """A Faust service logs whole messages at debug level, under the name of the module that derives from it."""
     services = {
         kind
         for module in pkgutil.walk_packages(stream_app.kafka.__path__, "stream_app.kafka.")
@@ -129,7 +129,7 @@ class Written:
 
 
 def test_a_line_is_written_once_a_minute_with_its_count() -> None:
-    """Whatever numbers a library puts into it; then again, for as long as it comes."""
+    """A line is written once whatever numbers a library puts into it, and again for as long as it comes."""
     written = Written()
     for number in range(600):
         written.now = number / 10
@@ -145,7 +145,7 @@ def test_a_line_is_written_once_a_minute_with_its_count() -> None:
 
 
 def test_a_count_is_told_when_nothing_follows() -> None:
-    """At the end of the minute by `tell`, at the end of the process by `close`; what came once is not told again."""
+    """`tell` reports it at the end of the minute, `close` at the end of the process; single lines come once."""
     written = Written()
     for line in ("one", "two", "two"):
         written.log(line)
@@ -161,7 +161,7 @@ def test_a_count_is_told_when_nothing_follows() -> None:
 
 
 def test_what_differs_is_written() -> None:
-    """By logger, by level, by text; of our own lines by every figure: they name partitions."""
+    """Lines differ by logger, level and text; our own differ by every figure because these name partitions."""
     written = Written()
     for partition in range(3):
         written.log("%s", f"partition {partition} stopped", name="stream_app.kafka.owner.partition")
@@ -179,7 +179,7 @@ def test_what_differs_is_written() -> None:
 
 
 def test_lines_without_end_are_counted_in_bounded_memory() -> None:
-    """The one that began first is told before its time."""
+    """The line that began first is reported early."""
     written = Written()
     for _ in range(3):
         written.log("first")
@@ -195,7 +195,7 @@ def in_json(written: Written) -> list[dict[str, Any]]:
 
 
 def test_a_line_in_json_is_one_object() -> None:
-    """Whatever its text holds; with the moment in UTC and its level as the settings spell it."""
+    """This holds whatever the text contains; the time is in UTC, and the level as the settings spell it."""
     written = Written()
     written.handler.setFormatter(JsonLines())
     written.log("two\nlines, \u2028 and \udc80 of a path: %s", '"quoted"', level=logging.ERROR)
@@ -209,7 +209,7 @@ def test_a_line_in_json_is_one_object() -> None:
 
 
 def test_repeated_lines_in_json_have_their_count() -> None:
-    """As a member, for who adds them up."""
+    """The count is a member, for those who sum it."""
     written = Written()
     written.handler.setFormatter(JsonLines())
     for name in ("aiokafka", "stream_app.kafka.worker"):
@@ -221,7 +221,7 @@ def test_repeated_lines_in_json_have_their_count() -> None:
 
 
 def test_fields_of_our_errors_are_members_and_those_of_libraries_are_not() -> None:
-    """PRIVACY: a library may hang a whole message on its record."""
+    """PRIVACY: a library may attach a whole message to its record."""
     written = Written()
     written.handler.setFormatter(JsonLines())
     stop = PartitionStoppedError(3, "input-lost", asked="offset 7", found="offset 9")

@@ -1,4 +1,4 @@
-"""Work that is done time and again."""
+"""Work that is done periodically."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ RAW = "7.319"
 
 
 async def test_trouble_ends_no_later_turn(caplog: pytest.LogCaptureFixture) -> None:
-    """A turn that raises is told of without what its error says, and the next turns come."""
+    """A turn that raises is reported without its error's message, and the next turns follow."""
     turns, done = 0, asyncio.Event()
 
     async def look() -> None:

@@ -1,4 +1,4 @@
-"""What a healthy worker writes at level warning or above: nothing, whoever comes and goes."""
+"""A healthy worker logs nothing at level warning or above, whoever joins or leaves."""
 
 import os
 import re
@@ -17,7 +17,7 @@ GRAVE = re.compile(r"^.* (?:WARNING|ERROR|CRITICAL) .*$", re.MULTILINE)
 
 @pytest.fixture
 def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
-    """An installation named after the test, whose heads are signed: that they are not is worth a warning."""
+    """An installation named after the test, with signed heads, because unsigned heads cause a warning."""
     name = request.node.name.removeprefix("test_").replace("_", "-")
     SigningKey.create(tmp_path / "signing.key")
     more = {"signing_key_file": tmp_path / "signing.key", "head_interval_ms": 1_000}
@@ -27,7 +27,7 @@ def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureReq
 def test_a_healthy_start_and_rebalances_are_no_news(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two workers, one that leaves and one that comes back; Faust's patience is shortened to what a test can wait."""
+    """Two workers, one leaving and one coming back; Faust's patience is shortened to what a test can wait."""
     monkeypatch.setenv("STREAM_PROCESSING_TIMEOUT", "3")
     total = installation.send(readings(400))
     with installation.worker("a") as first:
@@ -51,13 +51,13 @@ def test_a_healthy_start_and_rebalances_are_no_news(
 
 AWAY_SECONDS = 15.0
 MOST_LINES = 45
-"""Of a worker whose brokers are away for that long: each kind of line once, whatever it is that fails."""
+"""The limit for a worker whose brokers are away for that long: each kind of line once, whatever fails."""
 
 
 def test_brokers_that_are_away_fill_no_disk_and_stop_no_worker(tmp_path: Path) -> None:
-    """The libraries try several times a second, and log each time.
+    """The libraries try several times a second, and log each attempt.
 
-    The worker stays ready: nobody is in a group then, so it is an outage, and others should not replace it.
+    The worker stays ready: nobody is in a group then, so it is an outage, and others should not replace the worker.
     """
     with LocalBroker.start(tmp_path / "kafka") as broker:
         installation = Installation(broker, tmp_path, "away")

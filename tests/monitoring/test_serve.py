@@ -1,4 +1,4 @@
-"""The HTTP endpoint of a real worker: its page says what its metrics say, and nothing of the people in its data."""
+"""The HTTP endpoint of a real worker: its page agrees with its metrics and reveals nobody in its data."""
 
 import asyncio
 import logging
@@ -21,12 +21,12 @@ from tests.kafka.workerprocess import WorkerProcess
 from tests.monitoring.statuspage.read import Page
 
 RAW = 7.319
-"""A value that no figure of the run has; its digits are looked for."""
+"""A value that no figure of the run has; the tests search for its digits."""
 
 
 @pytest.fixture(scope="module")
 def worker(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[WorkerProcess]:
-    """A worker that decided some readings and refused some."""
+    """A worker that decided some readings and rejected some."""
     installation = Installation(broker, tmp_path_factory.mktemp("serve"), f"serve-{worker_id}")
     events = [dict(event, value=RAW) for event in readings(300)]
     refused = [{"series": "nobody-31", "timestamp": 5, "value": RAW}, {"series": "home-1", "timestamp": 1}]
@@ -37,7 +37,7 @@ def worker(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory, worker
 
 
 def test_the_page_says_what_the_metrics_say(worker: WorkerProcess) -> None:
-    """Each figure of the page is the sum that /metrics has."""
+    """Each figure of the page equals the sum in /metrics."""
     scrape = scrape_of(worker.ask("/metrics")[1], 0.0)
     page = Page(worker.ask("/")[1])
     assert page.data["events"] == scrape.total("landmark_events_total") == 302
@@ -58,7 +58,7 @@ def test_the_page_says_what_the_metrics_say(worker: WorkerProcess) -> None:
 
 
 def test_nobody_is_on_the_page(worker: WorkerProcess) -> None:
-    """No series and no value of the run stands in any answer."""
+    """No series and no value of the run appears in any answer."""
     for path in ("/", "/metrics", "/healthz", "/readyz", "/home-1", "/?series=home-1"):
         text = worker.ask(path)[1]
         assert not re.search(r"home-\d|nobody|(?<![\d.])7\.?319(?!\d)", text), path
@@ -66,7 +66,7 @@ def test_nobody_is_on_the_page(worker: WorkerProcess) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/metrics", "/healthz", "/readyz", "/nothing"])
 def test_every_answer_is_closed(worker: WorkerProcess, path: str) -> None:
-    """Nothing is loaded from anywhere, framed, kept or guessed at; only GET and HEAD are answered."""
+    """Nothing is loaded from anywhere, framed, cached or sniffed, and only GET and HEAD are answered."""
     answer, text = worker.ask(path)
     policy = answer.headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
@@ -102,10 +102,10 @@ def test_the_style_is_the_one_that_is_allowed(worker: WorkerProcess) -> None:
     ],
 )
 async def test_no_byte_of_a_request_is_logged(sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    """A producer that took the port for Kafka's, a header or a page that goes wrong: only the fault's kind is told."""
+    """For a producer on the wrong port, a bad header or a failing page, only the kind of fault is logged."""
 
     def fail(_: View) -> str:
-        """Be a page that cannot be made of what was asked."""
+        """Fail as a page that cannot be made from the request."""
         raise ValueError(sent)
 
     caplog.set_level(logging.DEBUG)

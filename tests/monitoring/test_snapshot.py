@@ -1,4 +1,4 @@
-"""What is seen of metrics: sums and rates of a registry that Prometheus' own client made."""
+"""How metrics are seen: sums and rates of a registry that Prometheus' own client made."""
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
@@ -9,7 +9,7 @@ from stream_app.monitoring.snapshot import AuditSnapshot, Unreachable, WorkerSna
 
 
 def busy() -> Metrics:
-    """Return the measures of a worker that did some work on two partitions."""
+    """Return the metrics of a worker that did some work on two partitions."""
     metrics = Metrics()
     metrics.set(WorkerMetric.IN_GROUP, 1)
     metrics.count(WorkerMetric.EVENTS, 70, "0")
@@ -41,7 +41,7 @@ def scraped(metrics: Metrics, seconds: float) -> Scrape:
 
 
 def test_a_worker_at_work() -> None:
-    """Sums over partitions and schemes; rates over the ten seconds in between; the furthest partition's lag."""
+    """Sums cover partitions and schemes, rates the ten seconds in between; the lag is the furthest partition's."""
     metrics = busy()
     first = scraped(metrics, 100.0)
     alone = snapshot_of("http://a:1", None, first)
@@ -71,7 +71,7 @@ def test_a_worker_at_work() -> None:
 
 
 def test_a_worker_that_was_restarted() -> None:
-    """Counters that fell began anew: their rate is what they counted since, never below 0."""
+    """Counters that fell have restarted: their rate is what they counted since, never below 0."""
     before, after = scraped(busy(), 0.0), Metrics()
     after.count(WorkerMetric.EVENTS, 8, "0")
     assert per_second(before, scraped(after, 2.0), "landmark_events_total") == 4.0
@@ -79,7 +79,7 @@ def test_a_worker_that_was_restarted() -> None:
 
 
 def test_workers_together() -> None:
-    """Sums, but for lags, of which the longest counts; a rate that one of them lacks is that of the others."""
+    """Values are summed, but the longest lag counts; a rate that one worker lacks is that of the others."""
     metrics = busy()
     first = scraped(metrics, 0.0)
     metrics.count(WorkerMetric.REJECTS, 9, "late")
@@ -95,7 +95,7 @@ def test_workers_together() -> None:
 
 
 def test_an_audit_that_follows() -> None:
-    """Findings by code, and how far it is."""
+    """Findings are counted by code, and progress is shown."""
     metrics = Metrics(AUDIT_TABLE)
     metrics.count(AuditMetric.FINDINGS, 2, "share")
     metrics.set(AuditMetric.ENTRIES, 9)
@@ -105,7 +105,7 @@ def test_an_audit_that_follows() -> None:
 
 
 def test_another_program() -> None:
-    """Metrics of another program, and text that is none."""
+    """Metrics of another program, and text that is not metrics at all."""
     other = snapshot_of("http://a:1", None, scrape_of(generate_latest(CollectorRegistry()).decode(), 0.0))
     assert isinstance(other, Unreachable)
     assert "another program" in other.reason

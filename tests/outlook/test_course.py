@@ -1,4 +1,4 @@
-"""A course against a series that is really decided, of any kind."""
+"""A course compared with a series that is really decided, of any kind."""
 
 import json
 from typing import Any
@@ -28,7 +28,7 @@ ALWAYS = {**ADAPTIVE, "increase": 0.0, "decrease": 0.0}
 
 
 def spent(parameters: dict[str, Any], horizon: Horizon) -> list[tuple[bool, int]]:
-    """Return what the ledger says of a series under these parameters, with values that move."""
+    """Return what the ledger says about a series under these parameters, with changing values."""
     run = Run(Context(KEYS, (default("a", **parameters),)))
     value = VALUES[parameters["value"]["kind"]]
     run.feed_all(observation("a", timestamp, value(n)) for n, timestamp in enumerate(horizon.timestamps()))
@@ -41,7 +41,7 @@ def spent(parameters: dict[str, Any], horizon: Horizon) -> list[tuple[bool, int]
 @pytest.mark.parametrize("scheme", [scheme if scheme != ADAPTIVE else ALWAYS for scheme in SCHEMES.values()])
 @pytest.mark.parametrize("every_ms", [HOUR_MS, 2 * HOUR_MS, 5 * HOUR_MS + 1])
 def test_a_course_is_what_the_ledger_will_say(kind: str, scheme: dict[str, object], every_ms: int) -> None:
-    """To the nano-epsilon, whatever the values are, also where events pass landmarks by."""
+    """It is exact to the nano-epsilon, whatever the values are, even if events pass landmarks by."""
     parameters = {"epsilon": 1.0, "protection": PROTECTION, "scheme": scheme, "value": KINDS[kind]}
     horizon = horizon_of(policy_of(parameters, 1), every_ms=every_ms)
     found = Course(parameters, horizon).run("anyone", lambda: None)
@@ -50,7 +50,7 @@ def test_a_course_is_what_the_ledger_will_say(kind: str, scheme: dict[str, objec
 
 @pytest.mark.parametrize("absent", [{}, {"absent": "approximated"}, {"absent": 0.5}])
 def test_all_readings_of_a_step_are_one_event(absent: dict[str, object]) -> None:
-    """A course is that of single observations; the ledger says so, where each step has two readings or none."""
+    """A course is that of single observations; the ledger agrees if each step has two readings or none."""
     plain = {"epsilon": 1.0, "scheme": ALWAYS, "value": KINDS["number"]}
     parameters = plain | {"protection": {**PROTECTION, "within": "mean", "open_steps": 1, **absent}}
     horizon = horizon_of(policy_of(parameters, 1))
@@ -66,7 +66,7 @@ def test_all_readings_of_a_step_are_one_event(absent: dict[str, object]) -> None
 
 
 def test_where_absence_is_hidden_each_step_is_planned_for() -> None:
-    """Fewer events would make a plan too cheap."""
+    """Planning for fewer events would underestimate the cost."""
     protection = {"level": "event", "step": 10, "within": "sum", "open_steps": 1, "absent": 0}
     policy = policy_of({"epsilon": 1.0, "scheme": UNIFORM, "value": KINDS["number"], "protection": protection}, 1)
     assert horizon_of(policy, every_ms=10) == horizon_of(policy)
@@ -91,7 +91,7 @@ WINDOW: dict[str, object] = {"level": "w-event", "window": 7}
     ],
 )
 def test_other_levels(level: dict[str, object], scheme: dict[str, object], events: int) -> None:
-    """Event, user and w-event level too; each over the steps that it speaks of."""
+    """This holds at event, user and w-event level too, each over the steps that it covers."""
     parameters = {"epsilon": 2.0, "protection": level, "scheme": scheme, "value": KINDS["number"]}
     horizon = horizon_of(policy_of(parameters, 1))
     found = Course(parameters, horizon).run("anyone", lambda: None)
@@ -101,7 +101,7 @@ def test_other_levels(level: dict[str, object], scheme: dict[str, object], event
 
 
 def test_a_private_dissimilarity_costs_at_every_event() -> None:
-    """What it costs counts whether a value is published or not; jumping data are published more often."""
+    """Its cost is due whether a value is published or not; changing data are published more often."""
     scheme = {"name": "bd", "dissimilarity": "private"}
     parameters = {"epsilon": 14.0, "protection": WINDOW, "scheme": scheme, "value": KINDS["number"]}
     horizon = Horizon(0, 1, 300)
@@ -115,7 +115,7 @@ def test_a_private_dissimilarity_costs_at_every_event() -> None:
 
 @pytest.mark.parametrize("method", ["optimal", "heuristic", "partitioned"])
 def test_dummies_are_drawn_as_for_a_series(method: str) -> None:
-    """The landmarks of a course are drawn under the public key, and what the draw costs is gone from the budget."""
+    """The landmarks of a course are drawn under the public key, and the draw's cost is taken off the budget."""
     dummies = {"method": method, "start": 8 * HOUR_MS, "end": 24 * HOUR_MS, "fraction": 0.1}
     protection = {name: part for name, part in PROTECTION.items() if name != "spare"} | {
         "landmarks": [[10 * HOUR_MS, 12 * HOUR_MS], 17 * HOUR_MS]
@@ -132,7 +132,7 @@ def test_dummies_are_drawn_as_for_a_series(method: str) -> None:
 
 
 def test_a_horizon_takes_in_all_landmarks_and_a_step_on_either_side() -> None:
-    """From one event before the first landmark to one after the last, unless it is said otherwise."""
+    """It runs from one event before the first landmark to one after the last, unless specified otherwise."""
     plain = {"epsilon": 1.0, "scheme": SCHEMES["uniform"], "value": KINDS["number"]}
     policy = policy_of(plain | {"protection": PROTECTION}, 1)
     assert horizon_of(policy) == Horizon(9 * HOUR_MS, HOUR_MS, 33)

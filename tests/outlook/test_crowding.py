@@ -1,4 +1,4 @@
-"""Landmarks against noise: by formula where there is one, and as the policy with so many landmarks itself."""
+"""Landmarks versus noise: by formula if there is one, otherwise by the policy with that many landmarks."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def policy(scheme: dict[str, object], protection: dict[str, object] = LANDMARKS,
 
 
 def found(asked_of: Policy) -> list[Crowd]:
-    """Return the crowds, whose events are those that were announced."""
+    """Return the crowds, whose events are the announced ones."""
     told: list[None] = []
     result = list(crowds(asked_of, lambda: told.append(None)))
     assert len(told) == crowd_events(asked_of)
@@ -48,7 +48,7 @@ def test_it_is_what_the_policy_with_so_many_comes_to(scheme: dict[str, object]) 
 
 
 def test_none_where_there_are_no_landmarks_to_count() -> None:
-    """Other levels have none, and dummies hide how many there are."""
+    """Other levels have none, and dummies hide their number."""
     assert found(policy(UNIFORM, {"level": "event"})) == []
     dummies = {"method": "padding", "start": 8 * HOUR_MS, "end": 24 * HOUR_MS, "probability": 0.5}
     assert found(policy(UNIFORM, dummies=dummies)) == []

@@ -1,4 +1,4 @@
-"""Expected errors against the mechanisms themselves, and against oracles that we did not write."""
+"""Expected errors compared with the mechanisms themselves and with oracles that we did not write."""
 
 from math import exp, hypot, sqrt
 from statistics import fmean, stdev
@@ -34,7 +34,7 @@ def compiled(value: dict[str, object], **members: object) -> Policy:
 
 
 def error_of(policy: Policy, cells: RawCells, spend_nano: int, number: int) -> float:
-    """Return the error of one measurement by the real mechanism, in the unit that `expected_error` has."""
+    """Return the error of one measurement by the real mechanism, in the unit of `expected_error`."""
     kind = policy.kind
     noise = noise_stream(SECRET, 0, policy, "series", number, spend_nano, cells)
     measured = list(kind.perturb(noise, cells, spend_nano))
@@ -51,7 +51,7 @@ def error_of(policy: Policy, cells: RawCells, spend_nano: int, number: int) -> f
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 def test_expected_error_is_the_mean_of_the_mechanism(kind: str, epsilon: float, draws: int) -> None:
-    """Within five standard errors of the mean over keyed draws; 20 % more or less is not."""
+    """It is within five standard errors of the mean over keyed draws; 20 % more or less is not."""
     policy = compiled(KINDS[kind])
     cells, spend_nano = policy.kind.quantise(Raw(VALUES[kind])), int(epsilon * NANO)
     assert cells is not None
@@ -66,7 +66,7 @@ def test_expected_error_is_the_mean_of_the_mechanism(kind: str, epsilon: float, 
 
 @pytest.mark.parametrize("rate", [1e-6, 0.001, 0.3, 1.0, 5.0, 40.0])
 def test_discrete_laplace_against_scipy(rate: float) -> None:
-    """The mean of |k| is that of scipy's distribution, summed."""
+    """The mean of |k| equals the sum over scipy's distribution."""
     reach = int(60 / rate) + 1
     if reach <= 100_000:
         magnitudes = np.arange(1, reach)
@@ -78,7 +78,7 @@ def test_discrete_laplace_against_scipy(rate: float) -> None:
 
 @pytest.mark.parametrize("rates", [(0.05, 0.05), (0.05, 0.7), (2.0, 0.1), (3.0, 3.0)])
 def test_noise_upon_noise_against_a_convolution(rates: tuple[float, float]) -> None:
-    """Pan-private counters: the mean of the sum of two draws, by scipy's distributions convolved."""
+    """For pan-private counters, the mean of two summed draws is that of scipy's distributions convolved."""
     reach = int(60 / min(rates)) + 1
     around = np.arange(-reach, reach + 1)
     both = np.convolve(dlaplace.pmf(around, rates[0]), dlaplace.pmf(around, rates[1]))
@@ -98,7 +98,7 @@ def test_collected_counts_may_start_with_noise() -> None:
 
 @pytest.mark.parametrize(("rates", "times"), [((0.5, 0.1), 3), ((1.0, 0.02), 40)])
 def test_noise_times_noise_against_a_sum(rates: tuple[float, float], times: int) -> None:
-    """A mean of a hidden number: the mean of |times * j + k|, term by term."""
+    """For a mean of a hidden number, the result is the mean of |times * j + k|, term by term."""
     around = np.arange(-800, 801)
     chances = np.outer(dlaplace.pmf(around, rates[0]), dlaplace.pmf(around, rates[1]))
     apart = np.abs(times * around[:, None] + around[None, :])
@@ -116,7 +116,7 @@ def test_lattice_against_a_literal_sum(rate: float) -> None:
 
 
 def test_below_the_lattice_it_is_the_plane() -> None:
-    """The radius of the plane has density r exp(-rate r); where the two formulas meet they hardly differ."""
+    """The radius of the plane has density r exp(-rate r), and the two formulas nearly agree where they meet."""
     rate = 0.01
     above, _ = quad(lambda r: r * r * exp(-rate * r), 0, 60 / rate)
     below, _ = quad(lambda r: r * exp(-rate * r), 0, 60 / rate)
@@ -125,7 +125,7 @@ def test_below_the_lattice_it_is_the_plane() -> None:
 
 
 def test_sensitivities() -> None:
-    """How far neighbours lie apart, in the unit of the error."""
+    """They are the distances between neighbours, in the unit of the error."""
     found = {kind: compiled(value).kind.largest_change for kind, value in KINDS.items()}
     vector = {"oxygen": pytest.approx(0.3), "pulse": 190.0}
     assert found == {"number": 10.0, "location": 500.0, "counts": 2, "category": None, "vector": vector}
@@ -145,7 +145,7 @@ def test_sensitivities() -> None:
 
 
 def test_kinds_have_their_units() -> None:
-    """A cell of counts, the value's unit, metres, a probability."""
+    """The units are a cell for counts, the value's unit, metres, and a probability."""
     spend = NANO // 10
     assert expected_error(compiled(NUMBER), spend) == pytest.approx(10 / 0.1, rel=1e-3)
     assert expected_error(compiled(COUNTS), spend) == pytest.approx(2 / 0.1, rel=1e-3)

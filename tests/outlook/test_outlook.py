@@ -1,4 +1,4 @@
-"""What the schemes of a policy come to, beside one another."""
+"""The results of a policy's schemes, side by side."""
 
 from itertools import pairwise
 from typing import Any
@@ -79,7 +79,7 @@ def answered(request: PlanRequest) -> dict[str, Outlook]:
 def test_the_schemes_that_the_level_admits(
     scheme: dict[str, object], protection: dict[str, object], labels: list[str], own: list[str]
 ) -> None:
-    """Each with its ends, the policy's own marked, the one that leaves landmarks out first; skip only if asked for."""
+    """Each has its ends, the policy's own is marked, the one that omits landmarks leads; skip only on request."""
     request = asked(scheme, protection)
     found = answered(request)
     assert list(found) == labels
@@ -90,7 +90,7 @@ def test_the_schemes_that_the_level_admits(
 
 
 def test_figures_of_uniform_and_balanced() -> None:
-    """By hand: five landmarks and a regular step share epsilon; balanced gives half to the latter."""
+    """By hand, five landmarks and a regular step share epsilon; balanced gives half to the latter."""
     found = answered(asked(BALANCED))
     uniform, balanced = found["uniform"], found["balanced 0.5"]
     assert (uniform.landmark.steps, uniform.regular.steps, uniform.landmark.published) == (5, 8, 5.0)
@@ -108,7 +108,7 @@ def test_figures_of_uniform_and_balanced() -> None:
 
 
 def test_a_rate_at_its_minimum_publishes_that_share() -> None:
-    """The first event always, each later one by a coin of 0.1 once releases look alike."""
+    """The first event is always published, each later one by a coin of 0.1 once releases look alike."""
     found = answered(asked(ADAPTIVE, {"level": "event"}))["adaptive, rate 0.1"]
     assert found.regular.steps == 100
     assert 8 <= found.regular.published <= 18
@@ -116,7 +116,7 @@ def test_a_rate_at_its_minimum_publishes_that_share() -> None:
 
 
 def test_a_larger_regular_share_loses_more_over_time() -> None:
-    """Each regular step then spends more, and what is known of one is handed on to all others."""
+    """Each regular step then spends more, and what is known about one carries over to all others."""
     found = answered(asked(BALANCED, adversary=KNOWING))
     losses = [
         max(outlook.loss.total) for label, outlook in found.items() if label.startswith("balanced") and outlook.loss
@@ -131,7 +131,7 @@ def test_a_larger_regular_share_loses_more_over_time() -> None:
 
 @pytest.mark.parametrize("gap", [1, 2, 7])
 def test_between_distant_events_losses_fade(gap: int) -> None:
-    """As if the steps between them were there and spent nothing."""
+    """The loss is as if the steps between the events existed and spent nothing."""
     epsilons = [0.3, 0.0, 0.7, 0.1, 0.2]
     between = [spend for epsilon in epsilons for spend in (epsilon, *[0.0] * (gap - 1))]
     literal, found = KNOWING.temporal_loss(between), temporal_loss(KNOWING, epsilons, gap)
@@ -141,7 +141,7 @@ def test_between_distant_events_losses_fade(gap: int) -> None:
 
 
 def test_no_policy_loses_more_than_its_steps_together() -> None:
-    """Nor less than its dearest step."""
+    """Its loss is also at least its largest spend."""
     for outlook in answered(asked(ADAPTIVE, adversary=KNOWING)).values():
         assert outlook.loss is not None
         assert max(outlook.epsilons) <= max(outlook.loss.total)
@@ -151,7 +151,7 @@ def test_no_policy_loses_more_than_its_steps_together() -> None:
 
 @pytest.mark.parametrize("bound", [0.2, 20.0])
 def test_the_epsilon_for_a_bound_keeps_it_and_no_larger_one_does(bound: float) -> None:
-    """Planned anew with that epsilon the loss is within the bound, with 0.01 % more it is not."""
+    """Planned again with that epsilon the loss is within the bound; with 0.01 % more it is not."""
     request = asked(BALANCED, adversary=KNOWING, bound=bound)
     for label, outlook in answered(request).items():
         found = outlook.epsilon_within
@@ -164,13 +164,13 @@ def test_the_epsilon_for_a_bound_keeps_it_and_no_larger_one_does(bound: float) -
 
 
 def test_a_bound_without_budget_gives_none() -> None:
-    """Less than a nano-epsilon is no policy."""
+    """A budget below one nano-epsilon gives no policy."""
     request = asked(UNIFORM, adversary=KNOWING, bound=1e-12)
     assert {outlook.epsilon_within for outlook in answered(request).values()} == {None}
 
 
 def test_the_true_landmarks_are_among_those_of_a_plan() -> None:
-    """With hardly any dummies they are all: a plan that left them out would promise a fraction of the error."""
+    """With hardly any dummies they are all of them: a plan without them would promise a fraction of the error."""
     parameters = {"epsilon": 1.0, "protection": LANDMARKS, "scheme": UNIFORM, "value": KINDS["number"]}
     dummies = {"method": "padding", "start": 8 * HOUR_MS, "end": 24 * HOUR_MS, "probability": 1e-9}
     policy = policy_of({**parameters, "dummies": dummies}, 1)

@@ -1,4 +1,4 @@
-"""The smallest ward against exact laws: what is said to be enough is, whatever the items are, and one less is not."""
+"""The smallest ward against exact laws: the stated size is enough whatever the items; one less is not."""
 
 from fractions import Fraction
 from itertools import product
@@ -27,7 +27,7 @@ from tests.privacy.noise.bits import stream
 
 @pytest.mark.parametrize("rates", [(0.05, 0.05), (0.05, 0.7), (2.0, 0.1), (3.0, 3.0), (0.3, 0.300001), (1.0, 90.0)])
 def test_the_tail_of_two_noises_against_a_convolution(rates: tuple[float, float]) -> None:
-    """Of scipy's distributions, also where both rates are equal, or nearly, or one noise is none."""
+    """It agrees with scipy's distributions, also if both rates are (nearly) equal, or one noise is absent."""
     reach = int(60 / min(rates)) + 1
     around = np.arange(-reach, reach + 1)
     both = np.convolve(dlaplace.pmf(around, rates[0]), dlaplace.pmf(around, rates[1]))
@@ -40,7 +40,7 @@ def test_the_tail_of_two_noises_against_a_convolution(rates: tuple[float, float]
 
 @pytest.mark.parametrize("rate", [1e-6, 0.001, 0.3, 1.0, 5.0, 40.0])
 def test_the_reach_of_one_noise_against_scipy(rate: float) -> None:
-    """The least cells within which 95 of 100 draws lie."""
+    """The reach is the fewest cells within which 95 of 100 draws lie."""
     reach = reach_of(laplace_tail(rate))
     assert dlaplace.cdf(reach, rate) - dlaplace.cdf(-reach - 1, rate) >= WANTED - 1e-12
     assert reach == 0 or dlaplace.cdf(reach - 1, rate) - dlaplace.cdf(-reach, rate) < WANTED
@@ -55,7 +55,7 @@ def test_a_total_needs_its_reach_over_the_error() -> None:
 
 
 def within(number: int, total: int, rates: tuple[float, float], error: Fraction) -> float:
-    """Return how likely a mean of a hidden number is within an error, term by term; clamping saves nothing here."""
+    """Return how likely a mean of a hidden number is within an error, term by term; clamping has no effect."""
     chance = 0.0
     for y in range(-150, 151):
         over = max(1, number + y)
@@ -72,7 +72,7 @@ def within(number: int, total: int, rates: tuple[float, float], error: Fraction)
     [((0.5, 0.7), 2, Fraction(1)), ((0.3, 1.0), 3, Fraction(3, 2)), ((1.0, 0.4), 1, Fraction(1, 3))],
 )
 def test_a_hidden_number_against_an_exact_law(rates: tuple[float, float], farthest: int, error: Fraction) -> None:
-    """So many are enough, at either end of the range and between; one less is not at an end."""
+    """That many are enough at either end of the range and between; one less is not enough at an end."""
     number = contributors_of_mean(*rates, farthest, error)
     assert number is not None
     for total in {-number * farthest, -number, 0, 1, number * farthest // 2, number * farthest}:
@@ -81,14 +81,14 @@ def test_a_hidden_number_against_an_exact_law(rates: tuple[float, float], farthe
 
 
 def test_a_ward_may_be_too_large_to_look_for() -> None:
-    """With next to no budget the number of contributors itself is lost in noise."""
+    """With almost no budget, the number of contributors itself is lost in noise."""
     assert contributors_of_mean(1e-9, 1e-9, 100, Fraction(1)) is None
     assert contributors_of_mean(1e-4, 1e-4, 1, Fraction(1)) is not None
 
 
 @pytest.mark.parametrize(("items", "rate"), [(2, 0.5), (3, 1.0), (5, 0.25)])
 def test_a_lead_is_enough_whatever_the_others_are(items: int, rate: float) -> None:
-    """Over all counts of the others the leader is chosen 95 times in 100; with one less not where all are equal."""
+    """Whatever the others' counts, the leader wins 95 times in 100; one less fails if the others are all equal."""
     lead = lead_of(items, rate)
     most = 3 if items > 3 else 12
     for others in product(range(most), repeat=items - 1):
@@ -99,7 +99,7 @@ def test_a_lead_is_enough_whatever_the_others_are(items: int, rate: float) -> No
 
 
 def collecting(statistic: str | None, neighbours: str, **more: object) -> Policy:
-    """Return a policy over numbers of contributors, or over counts of them."""
+    """Return a policy over numbers from contributors, or over their counts."""
     parameters: dict[str, Any] = {"epsilon": 1.0, "protection": {"level": "event"}, "scheme": {"name": "uniform"}}
     value = {"kind": "number", "lower": -2, "upper": 6, "resolution": 0.5, "clamp": False}
     if statistic is None:
@@ -111,7 +111,7 @@ def collecting(statistic: str | None, neighbours: str, **more: object) -> Policy
 @pytest.mark.parametrize("statistic", ["sum", "mean"])
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 def test_real_releases_are_within_the_error(statistic: str, neighbours: str, draws: int) -> None:
-    """As often as was said with so many contributors, all at the end of the range; with three quarters of them not."""
+    """They are as often as stated with so many contributors at the range's end, but not with three quarters."""
     policy, error, number_of = collecting(statistic, neighbours), 0.4, draws // 4
     kind = policy.kind
     assert isinstance(kind, Sum | Mean | HiddenMean)
@@ -130,7 +130,7 @@ def test_real_releases_are_within_the_error(statistic: str, neighbours: str, dra
 
 
 def test_counts_are_within_a_share_of_the_contributors() -> None:
-    """Noise of one cell, with that of pan-private counters, over the share that is asked for."""
+    """Noise of one cell, with that of pan-private counters, is divided by the requested share."""
     bare = collecting(None, "add-remove")
     assert contributors(bare, NANO, Fraction("0.05")) == 20 * reach_of(laplace_tail(1.0))
     noisy = collecting(None, "replace", intrusion_nano=NANO // 4)
@@ -140,7 +140,7 @@ def test_counts_are_within_a_share_of_the_contributors() -> None:
 
 
 def test_what_is_not_collected_has_no_ward() -> None:
-    """A series of one person has no contributors; nor is there a half of one nano-epsilon."""
+    """A series of one person has no contributors, and half a nano-epsilon does not exist either."""
     plain = {"epsilon": 1.0, "protection": {"level": "event"}, "scheme": {"name": "uniform"}}
     number = policy_of({**plain, "value": {"kind": "number", "lower": 0, "upper": 1, "resolution": 1}}, 1)
     assert contributors(number, NANO, Fraction(1)) is None

@@ -19,7 +19,7 @@ Literal = LiteralNumber | LiteralLocation | LiteralCounts | LiteralCategory
 
 
 class Subject(NamedTuple):
-    """A value with the filter on it, and what the literal filter needs to know of it."""
+    """A value under the filter, and what the literal filter needs to know about it."""
 
     value: dict[str, object]
     literal: Literal
@@ -113,7 +113,7 @@ def run(subject: Subject, number: int, seed: int) -> Iterator[Event]:
 
 
 def _literal(subject: Subject, unit: Fraction, cells: list[int], spend_nano: int, elapsed: int) -> list[int]:
-    """Return the literal filter's estimate; what goes in is exact and rounded once."""
+    """Return the literal filter's estimate; its inputs are exact and rounded once."""
     z = [cell * unit.numerator / unit.denominator for cell in cells]
     b = subject.scale.numerator * NANO / (subject.scale.denominator * spend_nano)
     match subject.literal:

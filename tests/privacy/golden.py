@@ -1,7 +1,8 @@
 """Golden values: noise and filtered estimates that must never change, or replays of old logs would differ.
 
-``python -m tests.privacy.golden`` writes them anew. A difference means that what was decided before can no longer be
-recomputed: never of noise; of estimates only with a row in "Versions that decide otherwise" of the page on upgrades.
+``python -m tests.privacy.golden`` writes them again. A difference means that earlier decisions can no longer be
+recomputed. Noise may never differ. Estimates may differ only with a row in "Versions that decide otherwise" of the page
+on upgrades.
 """
 
 import json

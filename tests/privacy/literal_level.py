@@ -1,6 +1,6 @@
-"""The filter ``level`` a second time, word for word from the design's section 4 and from nothing else.
+"""A second filter ``level``, written word for word from the design's section 4 and from nothing else.
 
-It is slow and plain on purpose. Where it and the program differ, one of them does not do what the design says.
+It is slow and plain on purpose. If it and the program differ, one of them does not do what the design says.
 """
 
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ MODELS_OF_FIVE = (4, 3, 2, 1, 0)
 
 
 def to_grid(m: float, resolution: str) -> int:
-    """Return ``floor(m/res + 1/2)``, the double read as the decimal it stands for."""
+    """Return ``floor(m/res + 1/2)``, with the double read as the decimal that it represents."""
     m_over, m_under = Decimal(repr(m)).as_integer_ratio()
     res_over, res_under = Decimal(resolution).as_integer_ratio()
     return (2 * m_over * res_under + m_under * res_over) // (2 * m_under * res_over)
 
 
 def best(costs: Sequence[float]) -> int:
-    """Return the model with the smallest running cost; the first wins."""
+    """Return the model with the smallest running cost; the first wins a tie."""
     chosen = 0
     for model, cost in enumerate(costs):
         if cost < costs[chosen]:
@@ -41,7 +41,7 @@ class LiteralNumber:
         self.begun = False
 
     def approximated(self, elapsed: int) -> None:
-        """Only p = p + q*k and the cap."""
+        """Apply only p = p + q*k and the cap."""
         k = min(elapsed, 64)
         for n, j in enumerate(MODELS_OF_FOUR):
             q = self.W * self.W / 16 / 64**j
@@ -89,7 +89,7 @@ class LiteralLocation:
         self.begun = False
 
     def approximated(self, elapsed: int) -> None:
-        """Only p = p + q*k."""
+        """Apply only p = p + q*k."""
         if self.begun:
             k = min(elapsed, 64)
             for n, j in enumerate(MODELS_OF_FOUR):
@@ -137,7 +137,7 @@ class LiteralCounts:
         self.begun = False
 
     def approximated(self, elapsed: int) -> None:
-        """Only p = p + q*k."""
+        """Apply only p = p + q*k."""
         if self.begun:
             k = min(elapsed, 64)
             for cell in range(self.keys):
@@ -187,7 +187,7 @@ class LiteralCategory:
         self.begun = False
 
     def approximated(self, elapsed: int) -> None:
-        """Nothing moves: a belief has no p."""
+        """Change nothing: a belief has no p."""
 
     def measured(self, z: int, epsilon: Fraction, elapsed: int) -> list[int]:
         """Return the published category after an answer z at epsilon."""

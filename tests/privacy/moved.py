@@ -1,4 +1,4 @@
-"""What the fold makes of a policy or of landmarks, where it takes them."""
+"""The fold's result for a policy or for landmarks, if it accepts them."""
 
 from stream_app.privacy import fold
 from stream_app.privacy.guard import WindowLevel
@@ -21,20 +21,20 @@ def adopted(
     *,
     may_weaken: bool = True,
 ) -> State:
-    """Return the state of a series that a policy rules from now on."""
+    """Return the state of a series that a policy governs from now on."""
     moved = fold.adopt(policy, before, state, lifetime_nano, may_weaken=may_weaken)
     assert isinstance(moved, fold.StateChange)
     return moved.state
 
 
 def registered(policy: Policy, state: State, *spans_ms: int | Interval) -> fold.StateChange[LandmarksEntry]:
-    """Return what registering landmarks comes to."""
+    """Return the result of registering landmarks."""
     moved = fold.register(policy, state, spans_ms)
     assert isinstance(moved, fold.StateChange)
     return moved
 
 
 def window_of(policy: Policy) -> WindowLevel:
-    """Return the protection of a policy of windows."""
+    """Return the protection of a policy with windows."""
     assert isinstance(policy.protection, WindowLevel)
     return policy.protection

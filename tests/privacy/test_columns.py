@@ -1,4 +1,4 @@
-"""What is computed for many series at once, against the functions that do it for one: equal to the last bit."""
+"""Computations for many series at once agree to the last bit with the functions for one series."""
 
 from fractions import Fraction
 from math import copysign, exp, floor, inf, nextafter
@@ -47,7 +47,7 @@ def kinds(draw: st.DrawFn) -> Number:
 
 @given(kinds(), st.data())
 def test_boundaries_are_those_of_exact_fractions(kind: Number, data: st.DataObject) -> None:
-    """At each boundary, a double beside it, far outside and at nothing: the cell of the decimal that was written."""
+    """At boundaries, doubles beside them, far outside and at zero, the cell is that of the decimal as written."""
     axis = kind.axis
     assert axis.boundaries is not None
     numbers = [0.0, -0.0, 5e-324, -5e-324, 1e-190, 1e308, -1e308, float(2**64 - 1), axis.double(axis.low)]
@@ -61,7 +61,7 @@ def test_boundaries_are_those_of_exact_fractions(kind: Number, data: st.DataObje
 
 @given(kinds(), st.lists(st.tuples(CELLS, CELLS, SPENDS), min_size=1, max_size=8))
 def test_numbers_scales_and_stillness(kind: Number, many: list[tuple[int, int, int]]) -> None:
-    """Doubles are rounded once, as with whole numbers of any size; and beside the edge of stillness."""
+    """Doubles are rounded once, as with whole numbers of any size, including beside the edge of stillness."""
     beside = [
         (cell, cell + kind.sensitivity * NANO // spend + more, spend) for cell, _, spend in many for more in (0, 1)
     ]
@@ -87,7 +87,7 @@ def test_numbers_scales_and_stillness(kind: Number, many: list[tuple[int, int, i
 
 @st.composite
 def guards(draw: st.DrawFn) -> tuple[int, int, int, int, bool]:
-    """Return a budget, what is spent of it on landmarks and by the largest regular step, R, and whether it is one."""
+    """Return a budget, its spends by landmarks and the largest regular step, R, and whether a landmark spends."""
     budget = draw(SPENDS)
     spent = draw(st.integers(0, budget))
     left = draw(st.one_of(st.integers(0, 9), st.integers(0, 5 * 10**14)))
@@ -103,7 +103,7 @@ def guards(draw: st.DrawFn) -> tuple[int, int, int, int, bool]:
 def test_proposals_and_spends(
     scheme: Uniform | Adaptive | Skip | Balanced, many: list[tuple[int, int, int, int, bool]], more: list[int]
 ) -> None:
-    """What a scheme proposes, what the guard makes of it and of one nano-epsilon more than it has room for."""
+    """They agree on proposals, the guard's answer to these and to one nano-epsilon more than there is room for."""
     budget, spent, peak, left = (ints(*column) for column in list(zip(*many, strict=True))[:4])
     landmark = np.array([one[4] for one in many])
     one_by_one = [(Guard(*one[:3]), one[3], one[4]) for one in many]
@@ -158,7 +158,7 @@ def test_rates(sampling: Adaptive, many: list[tuple[int, bool]]) -> None:
     st.sampled_from([0, 2 * 10**14]),
 )
 def test_landmarks(spans: list[tuple[int, int]], far: int) -> None:
-    """Before, in, between and behind the intervals, which may be none."""
+    """Steps are before, in, between and after the intervals, of which there may be none."""
     landmarks = LandmarkSet.of((first + far, end + far) for first, end in spans)
     steps = [far + step for step in range(60)]
     inside, left = landmarks.left(ints(*steps))
@@ -174,7 +174,7 @@ def test_landmarks(spans: list[tuple[int, int]], far: int) -> None:
     st.lists(st.tuples(st.integers(0, 2**64 - 1), SPENDS, st.integers(0, 60), st.integers(-2, 2)), min_size=1),
 )
 def test_noise(cells: int, many: list[tuple[int, int, int, int]]) -> None:
-    """Where doubles decide they are right, also beside the draws at which the noise changes by a cell."""
+    """Doubles are right whenever they decide, also beside the draws at which the noise changes by a cell."""
     words, spends = [0, 1, 2, 3, 2**54 - 1, 2**54 - 2, 2**64 - 1], [1, NANO, 1, NANO, 1, NANO, 5]
     for word, spend, times, beside in many:
         edge = floor(exp(-min(700.0, times * spend / (cells * NANO))) * 2**53) + beside
@@ -188,7 +188,7 @@ def test_noise(cells: int, many: list[tuple[int, int, int, int]]) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(0, NANO), st.integers(-9, 9)), min_size=1))
 def test_coins(many: list[tuple[int, int, int]]) -> None:
-    """Where doubles decide they are right, also beside the rate."""
+    """Doubles are right whenever they decide, also beside the rate."""
     words = [word for word, _, _ in many]
     words += [max(0, min(2**64 - 1, (rate << 64) // NANO + 2**10 * by)) for _, rate, by in many]
     rates = [rate for _, rate, _ in many] * 2
@@ -201,14 +201,14 @@ def test_coins(many: list[tuple[int, int, int]]) -> None:
 
 @given(st.binary(max_size=64), st.lists(st.binary(max_size=250), min_size=1))
 def test_first_words(beginning: bytes, messages: list[bytes]) -> None:
-    """The first 64 bits of streams are those that a stream of the whole message gives."""
+    """The first 64 bits of streams equal those of a stream of the whole message."""
     words = first_words(keyed_hash(SECRET, b"landmark-test", beginning), messages)
     assert words.tolist() == [BitStream(SECRET, b"landmark-test", beginning + one).take(64) for one in messages]
 
 
 @given(kinds(), st.lists(st.tuples(CELLS, SPENDS, st.integers(1, 90), st.booleans()), min_size=1, max_size=12))
 def test_levels(kind: Number, steps: list[tuple[int, int, int, bool]]) -> None:
-    """The filter's doubles, measured and drifted, along whole series: here three series that take turns with one."""
+    """The filter's doubles, measured and drifted, agree along whole series; here three take turns with one."""
     state: LevelState = ()
     column = [np.full(3, part) for part in kind.level_begun]
     assert kind.axis.boundaries is not None

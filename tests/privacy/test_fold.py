@@ -45,7 +45,7 @@ def test_adaptive_follows_its_rate() -> None:
 
 
 def test_coins_fall_at_the_rate() -> None:
-    """Over many series held at the same rate, as many events are published as the rate says."""
+    """Over many series held at the same rate, the share of published events matches the rate."""
     scheme = {"name": "adaptive", "decrease": 0.75, "increase": 0.75, "minimum": 0.25}
     published = 0
     for nth in range(2000):
@@ -75,7 +75,7 @@ def test_skip_withholds_until_something_was_released() -> None:
 
 
 def test_budget_of_an_absent_landmark_goes_to_later_ones() -> None:
-    """Landmarks without event are not counted down by hand: later shares grow."""
+    """Landmarks without an event are not counted down by hand: later shares grow."""
     protection = {"level": "landmark", "landmarks": [1, 2, 3, 4], "step": 1}
     whole = Run().feed_all([policy("a", protection=protection), *(observation("a", n, 5) for n in (1, 2, 3, 4))])
     gaps = Run().feed_all([policy("a", protection=protection), *(observation("a", n, 5) for n in (1, 4))])
@@ -101,7 +101,7 @@ def test_event_level_spends_all_at_every_step() -> None:
 
 
 def test_spare_landmarks_keep_their_shares() -> None:
-    """A step added in the future uses a spare one, so shares stay; without spare they shrink."""
+    """A step added in the future uses a spare landmark, so shares stay; without spare they shrink."""
     for spare, shares in ((2, (3, 3)), (0, (1, 2))):
         protection = {"level": "landmark", "spare": spare, "step": 1}
         run = Run().feed_all([policy("a", protection=protection), observation("a", 1, 5)])
@@ -112,7 +112,7 @@ def test_spare_landmarks_keep_their_shares() -> None:
 
 
 def test_registering_a_decided_step_charges_the_largest_regular_spend() -> None:
-    """The entry says what was charged; the step's own lower spend does not matter, and M stays."""
+    """The entry states the charge; the step's own lower spend does not matter, and M stays."""
     protection = {"level": "landmark", "landmarks": [90, 91, 92, 93], "step": 1}
     run = Run().feed_all([policy("a", protection=protection, scheme=BALANCED, epsilon=4.0), observation("a", 1, 5)])
     peak = run.entries()[-1]["regular_peak_nano"]
@@ -129,7 +129,7 @@ def test_registering_a_decided_step_charges_the_largest_regular_spend() -> None:
 
 
 def test_a_new_period_begins_afresh() -> None:
-    """Rate 1, nothing released, nothing spent; what was decided before cannot be decided again."""
+    """It has rate 1, and nothing released or spent; steps decided earlier cannot be decided again."""
     run = Run(limited(lifetime_nano=3 * NANO))
     run.feed_all([policy("a", scheme=ADAPTIVE), *(observation("a", n, 5) for n in range(9))])
     assert run.rows["a"].state.latest.rate_nano < NANO
@@ -147,7 +147,7 @@ def test_a_new_period_begins_afresh() -> None:
 
 
 def test_a_lifetime_bounds_all_versions() -> None:
-    """What earlier periods used and a new one may use never exceed the lifetime; unset, it is the first epsilon."""
+    """What earlier periods used and a new one may use never exceed the lifetime, by default the first epsilon."""
     run = Run()
     protection = {"level": "landmark", "landmarks": [50, 51, 52], "step": 1}
     run.feed_all([policy("a", protection=protection), observation("a", 1, 5)])
@@ -159,7 +159,7 @@ def test_a_lifetime_bounds_all_versions() -> None:
 
 @pytest.mark.parametrize("clamp", [True, False])
 def test_a_value_is_the_clamped_measurement_without_filter(clamp: bool) -> None:  # noqa: FBT001
-    """Without filter, value and measurement are one, but for the clamp to the declared range."""
+    """Without a filter, value and measurement are equal, except for clamping to the declared range."""
     value = {**NUMBER, "clamp": clamp}
     run = Run().feed_all([policy("a", value=value, protection={"level": "event"}, scheme=UNIFORM, epsilon=0.5)])
     run.feed_all(observation("a", n, 5) for n in range(50))

@@ -1,4 +1,4 @@
-"""Landmark sets against plain sets of steps."""
+"""Landmark sets compared with plain sets of steps."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +14,7 @@ def _steps(intervals: list[tuple[int, int]]) -> set[int]:
 
 @given(INTERVALS)
 def test_a_set_holds_its_steps(intervals: list[tuple[int, int]]) -> None:
-    """Membership, length and counts are those of the steps taken one by one, however intervals overlap."""
+    """Membership, length and counts are those of the steps taken individually, however intervals overlap."""
     steps, landmarks = _steps(intervals), LandmarkSet.of(intervals)
     assert len(landmarks) == len(steps)
     for step in range(-2, 90):
@@ -26,7 +26,7 @@ def test_a_set_holds_its_steps(intervals: list[tuple[int, int]]) -> None:
 
 @given(INTERVALS, INTERVALS)
 def test_a_union_is_the_union(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> None:
-    """A union holds the steps of both, in the same form as if it had been made at once."""
+    """A union contains the steps of both, in the same form as if it had been made in one go."""
     assert LandmarkSet.of(one).union(LandmarkSet.of(other)) == LandmarkSet.of(one + other)
 
 
@@ -34,7 +34,7 @@ def test_a_union_is_the_union(one: list[tuple[int, int]], other: list[tuple[int,
     st.lists(st.integers(0, 500) | st.tuples(st.integers(0, 400), st.integers(401, 500))), st.sampled_from([1, 7, 60])
 )
 def test_spans_are_every_step_they_touch(spans: list[int | tuple[int, int]], step_ms: int) -> None:
-    """A timestamp is floored to its step, an interval is every step that one of its milliseconds lies in."""
+    """A timestamp is floored to its step; an interval is every step that contains one of its milliseconds."""
     touched = set()
     for span in spans:
         first, end = (span, span + 1) if isinstance(span, int) else span
@@ -44,6 +44,6 @@ def test_spans_are_every_step_they_touch(spans: list[int | tuple[int, int]], ste
 
 
 def test_the_empty_set_is_one_object() -> None:
-    """Policies without landmarks share the empty set, which tells that none was registered."""
+    """Policies without landmarks share the empty set, which shows that none was registered."""
     assert len(NO_LANDMARKS) == 0
     assert LandmarkSet.of([]) == NO_LANDMARKS

@@ -39,7 +39,7 @@ def test_the_filter_is_the_designs(kind: str, filtered: int) -> None:
 
 
 class _OtherOrder(LiteralNumber):
-    """The same formulas, one of them factored: equal on paper, not in doubles."""
+    """The same formulas, one of them factored: equal on paper, but not in doubles."""
 
     def measured(self, z: float, b: float, elapsed: int) -> list[int]:
         before = list(self.p)
@@ -53,7 +53,7 @@ class _OtherOrder(LiteralNumber):
 
 
 class _CompensatedSum(LiteralCategory):
-    """The same belief, normalised by a sum without rounding errors, as `sum` does since Python 3.12."""
+    """The same belief, normalised by a sum without rounding errors, such as `sum` since Python 3.12."""
 
     def measured(self, z: int, epsilon: object, elapsed: int) -> list[int]:
         found = super().measured(z, epsilon, elapsed)  # type: ignore[arg-type]
@@ -72,7 +72,7 @@ class _LateGap(LiteralNumber):
 
 
 class _ShrinksAtOutliers(LiteralNumber):
-    """Grows surer at an outlier too, as the first versions did."""
+    """Becomes more certain at an outlier too, as the first versions did."""
 
     def measured(self, z: float, b: float, elapsed: int) -> list[int]:
         self.approximated(elapsed)
@@ -95,7 +95,7 @@ class _ShrinksAtOutliers(LiteralNumber):
     ids=["other order", "late gap", "outliers", "compensated sum", "other range"],
 )
 def test_the_slightest_difference_would_be_caught(subject: Subject) -> None:
-    """Filters that differ in an order of operations, in one step of a gap or in how a sum rounds do not agree."""
+    """Filters that differ in an order of operations, in one step of a gap or in rounding a sum do not agree."""
     assert any(event.state != event.expected_state for event in islice(run(subject, 3000, 1), 3000))
 
 

@@ -1,4 +1,4 @@
-"""What makes a policy and what does not: every fault at once, each with its member."""
+"""What makes a valid policy and what does not: all faults are reported together, each with its member."""
 
 import pytest
 
@@ -122,14 +122,14 @@ def test_every_fault_is_told_at_once() -> None:
 
 
 def test_messages_hold_no_value() -> None:
-    """A fault says what kind of thing is wrong, not what was found in it."""
+    """A fault says what kind of thing is wrong, but not which value was found."""
     with pytest.raises(PolicyError) as raised:
         policy_of({**GOOD, "epsilon": "canary", "value": {**NUMBER, "lower": "canary"}, "filter": ["canary"]}, 1)
     assert "canary" not in str(raised.value)
 
 
 def test_defaults() -> None:
-    """What a policy does not say: step 1 ms, no spare, filter by scheme, the paper's rates."""
+    """Omitted members mean a step of 1 ms, no spare, a filter by scheme, and the paper's rates."""
     made = policy_of(GOOD, 3)
     assert (made.version, made.epsilon_nano, made.step_ms, made.filter, made.correlation) == (3, 10**9, 1, "none", None)
     assert made.protection == LandmarkLevel(LandmarkSet(), 0)
@@ -150,7 +150,7 @@ def test_levels() -> None:
 
 
 def test_level_w_event() -> None:
-    """P is epsilon without the charges of w private dissimilarities; with released ones it is all of it."""
+    """P is epsilon minus the charges of w private dissimilarities; with released ones it is all of epsilon."""
     made = policy_of({**GOOD, "epsilon": 1.3e-8, "protection": WINDOW, "scheme": PRIVATE}, 1)
     assert made.protection == WindowLevel(steps=3, spendable_nano=7, charge_nano=2, sensitivity=10_000)
     assert made.scheme == BudgetAbsorption(sampling=None)

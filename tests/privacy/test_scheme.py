@@ -1,4 +1,4 @@
-"""Proposals: the design's formulas, written again from its text, over many small budgets."""
+"""Proposals: the design's formulas, reimplemented from its text, over many small budgets."""
 
 from fractions import Fraction
 from itertools import product
@@ -30,7 +30,7 @@ def _balanced(e: int, s: int, m: int, r: int, share: Fraction) -> tuple[int, int
     "scheme", [Uniform(), Adaptive(), Skip(), Balanced(), Balanced(333_333), Balanced(0), Balanced(10**6)]
 )
 def test_proposals_follow_the_formulas(scheme: Scheme, left: int) -> None:
-    """A landmark is proposed a, a regular step g, for every budget up to 24 and all that was spent before."""
+    """The proposal is a for a landmark and g for a regular step, for all budgets up to 24 and all past spends."""
     for e, s, m in STATES:
         if isinstance(scheme, Skip):
             a, g = 0, e - s
@@ -60,7 +60,7 @@ def test_what_a_landmark_leaves_goes_to_the_later_ones() -> None:
 
 
 def test_user_level_shares_what_is_left() -> None:
-    """An equal share of what is left for every step left; nothing when none is."""
+    """Every remaining step gets an equal share of the rest, and nothing if there are no steps left."""
     assert propose_user(10, 0, 3) == 3
     assert propose_user(10, 3, 2) == 3
     assert propose_user(10, 6, 1) == 4
@@ -68,7 +68,7 @@ def test_user_level_shares_what_is_left() -> None:
 
 
 def test_the_rate_of_adaptive() -> None:
-    """The rate falls when the noise exceeds the change, rises otherwise, rounds down and keeps to its minimum."""
+    """The rate falls if the noise exceeds the change, else it rises; it rounds down and keeps to its minimum."""
     scheme = Adaptive()
     assert scheme.next_rate(NANO, still=True) == NANO // 2
     assert scheme.next_rate(NANO // 2, still=False) == 3 * NANO // 4
@@ -83,13 +83,13 @@ def test_the_rate_of_adaptive() -> None:
 
 @pytest.mark.parametrize(("steps", "spent"), [(0, 4), (1, 7), (2, None)])
 def test_registering_decided_steps(steps: int, spent: int | None) -> None:
-    """Each decided step is charged M; it is refused unless the last M still fits beside them."""
+    """Each decided step is charged M; it is refused unless the last M still fits as well."""
     charged = Guard(10, 4, 3).charge_passed(None, steps, LandmarkSet())
     assert charged == (Guard(10, spent, 3) if spent is not None else None)
 
 
 def test_a_refused_spend_changes_nothing() -> None:
-    """The guard takes a spend that fits to the last nano, refuses one more, and never a negative one."""
+    """The guard accepts a spend that fits to the last nano, and refuses one nano more or a negative spend."""
     guard = Guard(10, 4, 3)
     assert guard.spend(None, 0, 0, landmark=True, spend_nano=3) == Guard(10, 7, 3)
     assert guard.spend(None, 0, 0, landmark=True, spend_nano=4) is None

@@ -50,7 +50,7 @@ def right(kind: Kind, stream: BitStream, raw: Raw) -> object:
 
 @pytest.fixture(scope="module")
 def errors(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Return what mypy says of a file of all mix-ups, one a function, and one right use at the end."""
+    """Return mypy's messages for a file of all mix-ups, one per function, with one right use at the end."""
     lines = [line.replace("def f(", f"def f{nth}(", 1) for nth, line in enumerate(MIX_UPS.values())]
     path = tmp_path_factory.mktemp("types") / "mix_ups.py"
     path.write_text(HEAD + "\n".join(lines) + RIGHT)
@@ -65,14 +65,14 @@ def errors(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.mark.parametrize("name", list(MIX_UPS))
 def test_a_mix_up_is_an_error(errors: list[str], name: str) -> None:
-    """A raw value used as a released one, or a release as a raw one, is refused for its type."""
+    """A raw value used as a released one, or a release as a raw value, is refused for its type."""
     line = HEAD.count("\n") + 1 + list(MIX_UPS).index(name)
     found = [error for error in errors if f"mix_ups.py:{line}: " in error]
     assert any("[arg-type]" in error for error in found), errors
 
 
 def test_right_use_is_none(errors: list[str]) -> None:
-    """Quantise, perturb, filter, clamp, publish in that order passes, so the errors are of the mix-ups alone."""
+    """Quantise, perturb, filter, clamp, publish in that order passes, so the errors are only those of mix-ups."""
     last = HEAD.count("\n") + len(MIX_UPS)
     assert all(int(error.split(":")[1]) <= last for error in errors)
     assert len(errors) >= len(MIX_UPS)

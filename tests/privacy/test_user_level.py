@@ -1,4 +1,4 @@
-"""User level over a length, and that every level is one word, and what it needs, away from the others."""
+"""User level over a length; every level is one word, and what it needs, away from the others."""
 
 import json
 

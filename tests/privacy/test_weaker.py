@@ -1,8 +1,9 @@
-"""When a version protects less together than the one before: by enumeration of what two neighbours may differ in.
+"""When a version protects less jointly than the previous one: by enumerating how two neighbours may differ.
 
-The oracle knows sets of milliseconds alone. What two neighbours of a version differ in is its landmarks and a window;
-of the ruling one only what lies from the new one's begin on counts. Not weaker is: each such set is within one of the
-new version's. Beyond landmarks and windows, kinds are compared by the pairs of values that are neighbours.
+The oracle only knows sets of milliseconds. Two neighbours of a version differ in its landmarks and a window. For the
+ruling version, only what comes from the new version's start on counts. A version is not weaker if each such set is
+within one of the new version's. Beyond landmarks and windows, kinds are compared by the pairs of values that are
+neighbours.
 """
 
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ from tests.run import KEYS
 SMALL = {"kind": "number", "lower": 0, "upper": 3, "resolution": 1}
 STEPS = (1, 2, 3)
 END_MS = 16
-"""No landmark and no user level of the enumeration reaches so far: there windows alone count."""
+"""No landmark and no user level of the enumeration reaches this far: beyond it only windows count."""
 
 
 class Version(NamedTuple):
@@ -73,7 +74,7 @@ def versions(most_landmarks: int) -> Iterator[Version]:
 
 
 def state_of(ruling: Policy, events_ms: tuple[int, ...]) -> State:
-    """Return the state of a series that a version ruled from the start, after events."""
+    """Return the state of a series, after events, that a version has ruled from the start."""
     state = begun(ruling)
     for at in events_ms:
         stepped = fold.step(KEYS, ruling, state, "a", at, Raw(1))
@@ -82,7 +83,7 @@ def state_of(ruling: Policy, events_ms: tuple[int, ...]) -> State:
 
 
 def differs_more(new: Version, ruling: Version, first_ms: int | None, begin_ms: int) -> bool:
-    """Return whether two neighbours of the ruling version may be none of the new one."""
+    """Return whether two neighbours of the ruling version may not be neighbours of the new one."""
     far_ms = END_MS + new.window * new.step  # no window of the new version holds a landmark and what begins here
     beyond_ms = far_ms + lcm(new.step, ruling.step)
     own = new.together(begin_ms)
@@ -97,7 +98,7 @@ def differs_more(new: Version, ruling: Version, first_ms: int | None, begin_ms: 
 
 @pytest.mark.parametrize("events_ms", [(), (0,), (1,), (2,), (1, 4)])
 def test_by_enumeration(events_ms: tuple[int, ...]) -> None:
-    """Weaker is exactly what lets two neighbours of the version before differ in more than those of the new one."""
+    """A version is weaker exactly if two neighbours of the previous version may differ in more than its own."""
     compared = weaker_ones = 0
     for ruling in versions(2):
         before = ruling.policy(1)
@@ -128,7 +129,7 @@ COUNTEREXAMPLES: list[tuple[Less, Version, Version, tuple[int, ...]]] = [
 
 @pytest.mark.parametrize(("less", "ruling", "new", "events_ms"), COUNTEREXAMPLES)
 def test_each_condition_is_needed(less: Less, ruling: Version, new: Version, events_ms: tuple[int, ...]) -> None:
-    """For each condition there are versions that it alone refuses, and which the oracle finds weaker."""
+    """For each condition there are versions that it alone refuses, and that the oracle finds weaker."""
     before = ruling.policy(1)
     state = state_of(before, events_ms)
     assert less_protected(new.policy(2), before, state) == (less,)
@@ -137,7 +138,7 @@ def test_each_condition_is_needed(less: Less, ruling: Version, new: Version, eve
 
 
 def test_the_width_alone_would_not_do() -> None:
-    """With ``w'*s' >= w*s`` for the condition on windows, the oracle disagrees; with the design's it never does."""
+    """With ``w'*s' >= w*s`` as the condition on windows, the oracle disagrees; with the design's it never does."""
     wrong = 0
     for step, former, window, former_window in product((1, 2, 3, 4), (1, 2, 3, 4), (1, 2, 3), (1, 2, 3)):
         new, ruling = (Version(each, "w-event", window=w) for each, w in ((step, window), (former, former_window)))
@@ -148,7 +149,7 @@ def test_the_width_alone_would_not_do() -> None:
 
 
 def test_late_landmarks_count() -> None:
-    """A landmark registered since the version began is kept like one that it began with."""
+    """A landmark registered after the version began is kept like one that it began with."""
     before = Version(1, "landmark", (9,)).policy(1)
     state = registered(before, state_of(before, (0,)), 5).state
     assert less_protected(Version(1, "landmark", (9,)).policy(2), before, state) == ("landmarks",)
@@ -156,7 +157,7 @@ def test_late_landmarks_count() -> None:
 
 
 def test_what_is_past_may_go() -> None:
-    """Landmarks before the last decided step's end, and a user level that has ended, bind nobody."""
+    """Landmarks before the last decided step's end, and a user level that has ended, impose nothing."""
     before = Version(1, "landmark", (1, 2)).policy(1)
     assert less_protected(Version(1, "event").policy(2), before, state_of(before, (0, 1))) == ("landmarks",)
     assert less_protected(Version(1, "event").policy(2), before, state_of(before, (0, 2))) == ()
@@ -166,7 +167,7 @@ def test_what_is_past_may_go() -> None:
 
 
 def test_hidden_landmarks_decide_nothing() -> None:
-    """Whether a version with dummies is weaker depends on nothing of the landmarks that it hides."""
+    """Whether a version with dummies is weaker does not depend on the landmarks that it hides."""
     dummies = {"method": "padding", "probability": 0.5, "start": 4, "end": 10}
     user = Version(1, "user", length=5).policy(1)
     for landmarks in ((), (4,), (4, 5, 6, 7, 8, 9)):
@@ -177,5 +178,5 @@ def test_hidden_landmarks_decide_nothing() -> None:
 
 
 def test_every_word_has_a_sentence() -> None:
-    """What is said to people of a weaker version is said of each condition."""
+    """Every condition has a sentence that people are shown about a weaker version."""
     assert set(weaker.SENTENCES) == {"landmarks", "window", "length", "neighbours"}

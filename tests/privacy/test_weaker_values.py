@@ -1,4 +1,4 @@
-"""Which forms of values and collected items are weaker than others: by hand, and by enumeration of neighbours."""
+"""Which forms of values and collected items are weaker than others: by hand, and by enumerating neighbours."""
 
 from itertools import product
 from typing import Any
@@ -13,7 +13,7 @@ from tests.run import CATEGORY, COUNTS, LOCATION, NUMBER
 
 
 def kept(value: dict[str, Any], former: dict[str, Any], **members: Any) -> bool:
-    """Return whether a version with a value form is not weaker than one with another, at level event."""
+    """Return whether a version with one value form is not weaker than one with another, at event level."""
     common = {"epsilon": 1.0, "protection": {"level": "event"}, "scheme": {"name": "uniform"}, "filter": "none"}
     before = stored_policy_of({**common, "value": former, **members.get("before", {})}, 1)
     after = stored_policy_of({**common, "value": value, **members.get("after", {})}, 2)
@@ -72,7 +72,7 @@ def test_values(value: dict[str, Any], former: dict[str, Any], same: bool) -> No
 
 
 def test_numbers_by_enumeration() -> None:
-    """Whatever numbers were neighbours are, where a version is not weaker; where it keeps the range, only there."""
+    """If a version is not weaker, former neighbours stay neighbours; if it keeps the range, only then."""
     forms = [
         {"kind": "number", "lower": lower, "upper": lower + wide, "resolution": resolution, "sensitivity": sensitivity}
         for lower, wide, resolution, sensitivity in product((0, 2), (2, 4), (1, 2), (1, 2, 3, 9))
@@ -100,7 +100,7 @@ def test_numbers_by_enumeration() -> None:
 
 
 def test_categories_and_keys_by_enumeration() -> None:
-    """A version is weaker exactly where two values that were neighbours are none, one of them as it became invalid."""
+    """A version is weaker exactly if two former neighbours no longer are, one of them having become invalid."""
     chosen: list[list[Any]] = [
         ["a", "b"],
         ["b", "a"],
@@ -127,7 +127,7 @@ def test_categories_and_keys_by_enumeration() -> None:
 
 
 def test_vectors_by_enumeration() -> None:
-    """Values that were neighbours are decided, or refused, alike: only a substitute that goes makes one weaker."""
+    """Former neighbours are decided or refused alike: only removing a substitute makes a version weaker."""
     forms = [
         {"kind": "vector", "parts": {name: {"lower": 0, "upper": wide, "resolution": 1} for name in names}} | hidden
         for names, wide in product(("ab", "a", "ac", "abc"), (2, 3))
@@ -183,7 +183,7 @@ ADD = {"neighbours": "add-remove", "open_steps": 2}
     ],
 )
 def test_items(collect: dict[str, Any] | None, former: dict[str, Any] | None, same: bool) -> None:  # noqa: FBT001
-    """What is collected stays collected, between the same neighbours, and no memory tells more than before."""
+    """What is collected stays collected, between the same neighbours, and no memory reveals more than before."""
     counts = {"kind": "counts", "keys": ["walk", "ride"]}
     plain = {**counts, "sensitivity": 2}
     values = [plain if each is None else counts for each in (collect, former)]
@@ -218,7 +218,7 @@ def test_what_is_made_of_items(
     same: bool,  # noqa: FBT001
     neighbours: dict[str, Any],
 ) -> None:
-    """Any two numbers are neighbours under every sum and mean, whatever the range; items of a choice stay items."""
+    """Any two numbers are neighbours under every sum and mean, whatever the range; a choice's items stay items."""
     after, before = {"collect": neighbours | statistic}, {"collect": neighbours | formerly}
     assert kept(value, former, after=after, before=before) == same
     other = {"collect": (ADD if neighbours is REPLACE else REPLACE) | statistic}

@@ -1,1 +1,1 @@
-"""Tests of the schemas: their form, and that they say what the program does."""
+"""Tests of the schemas: their form, and that they match the program."""

@@ -1,6 +1,6 @@
-"""What the decoder refuses and a JSON Schema cannot: the one table of the rules that stand in words alone.
+"""What the decoder refuses and a JSON Schema cannot: the one table of the rules given only in words.
 
-Each rule is written a second time here, as plainly as it can be, and has an example that breaks it and no other.
+Each rule is implemented again here, as plainly as possible, and has an example that breaks this rule and no other.
 """
 
 import math
@@ -20,7 +20,7 @@ RULES: list[Rule] = [*SPAN_RULES, *VALUE_RULES, *UNIT_RULES]
 
 
 def _nested(depth: int) -> Sent:
-    """Return an observation whose value is lists in lists, made without the recursion of a JSON codec."""
+    """Return an observation whose value is nested lists, made without the recursion of a JSON codec."""
     value: list[Any] = []
     for _ in range(depth - 1):
         value = [value]

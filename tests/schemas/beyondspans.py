@@ -1,4 +1,4 @@
-"""The rules of `beyond.py` about what policies name in time: spans of landmarks, renewals, ranges of dummies."""
+"""The rules of `beyond.py` about times in policies: spans of landmarks, renewals, ranges of dummies."""
 
 import itertools
 
@@ -29,7 +29,7 @@ def _unordered_bounds(given: Sent) -> bool:
 
 
 def _range(given: Sent) -> tuple[str, int, int, int] | None:
-    """Return the method of a policy's dummies, start and end of their range, and the length of a step."""
+    """Return the method of a policy's dummies, the start and end of their range, and the length of a step."""
     dummies = given.document.get("dummies") if given.record == "policy" else None
     if not dummies:
         return None

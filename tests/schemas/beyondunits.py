@@ -1,4 +1,4 @@
-"""The rules of `beyond.py` about units: whole units, open units, edges on the grid, clocks that go on."""
+"""The rules of `beyond.py` about units: whole units, open units, edges on the grid, advancing clocks."""
 
 import math
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def _in_units(value: Members = MEAN, **protection: Any) -> Sent:
 
 
 def _of_units(name: str, reason: str, example: Sent, kind: str | None = None) -> Callable[[Test], Test]:
-    """Return what adds a rule about protection and value of policies with units; of a kind, if one is named."""
+    """Return a decorator that adds a rule about protection and value of policies with units, or of one kind."""
 
     def add(broken: Test) -> Test:
         @rule(UNIT_RULES, name, reason, example)

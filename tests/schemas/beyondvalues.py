@@ -79,7 +79,7 @@ def _loud_counters(given: Sent) -> bool:
 
 
 def _absent(given: Sent) -> tuple[Any, dict[str, Any]] | None:
-    """Return what stands for an absent reading, and the `value` of its policy."""
+    """Return the substitute for an absent reading, and the `value` of its policy."""
     if given.record != "policy" or given.document["protection"].get("absent", "approximated") == "approximated":
         return None
     return given.document["protection"]["absent"], given.document["value"]
@@ -206,7 +206,7 @@ def _telling_substitute(given: Sent) -> bool:
 
 
 def _narrow(number: dict[str, Any]) -> bool:
-    """Tell whether the sensitivity of a number is below its range."""
+    """Return whether the sensitivity of a number is below its range."""
     if number["kind"] != "number" or number.get("sensitivity") is None or number["sensitivity"] > sys.float_info.max:
         return False
     step = _exact(number["resolution"])

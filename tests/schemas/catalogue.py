@@ -23,14 +23,14 @@ UNASKED = ("claim", *HEADS)
 OUTPUTS = ("release", "ledger-entry", "reject", *UNASKED)
 RECORDS = INPUTS + OUTPUTS
 DOCUMENTS = (*RECORDS, "proof", "correlation")
-"""Records, and what is a file of its own."""
+"""Records, and documents that are separate files."""
 SUFFIX = ".schema.json"
 SECOND = ("policy", "ledger-entry", "reject", "release", "watermark")
-"""Records whose schema has a second version; the first stays beside it, for what was written under it."""
+"""Records whose schema has a second version; the first is kept beside it for records written under it."""
 
 
 class Example(NamedTuple):
-    """An example file: its record, its name without ending, its bytes."""
+    """An example file: its record, its name without the extension, and its bytes."""
 
     record: str
     name: str
@@ -44,18 +44,18 @@ class Example(NamedTuple):
 
 @cache
 def schemas() -> dict[str, Any]:
-    """Return every schema by its file's name, the words that they share included."""
+    """Return every schema by its file's name, including the shared words."""
     return {path.name: json.loads(path.read_bytes()) for path in sorted(FOLDER.glob(f"*{SUFFIX}"))}
 
 
 def asyncapi() -> dict[str, Any]:
-    """Return the document over the topics."""
+    """Return the document about the topics."""
     found: dict[str, Any] = yaml.safe_load((FOLDER / "asyncapi.v1.yaml").read_text())
     return found
 
 
 def resolved(document: dict[str, Any], part: Any) -> Any:
-    """Return a part of a document, or what it refers to within it."""
+    """Return a part of a document, or the part that it refers to within the document."""
     found: Any = document
     for name in part["$ref"].removeprefix("#/").split("/") if "$ref" in part else ():
         found = found[name]
@@ -73,7 +73,7 @@ def schema(record: str) -> Any:
 
 
 def newest() -> dict[str, Any]:
-    """Return the newest schemas by their files' names, the words that they share included."""
+    """Return the newest schemas by their files' names, including the shared words."""
     return {file_of(record): schema(record) for record in (*DOCUMENTS, "terms")}
 
 
@@ -91,25 +91,25 @@ def label(example: Example) -> str:
 
 @cache
 def validator(record: str) -> Validator:
-    """Return what checks a record as JSON Schema says, by which 1.0 is an integer."""
+    """Return a validator for a record by JSON Schema's rules, under which 1.0 is an integer."""
     return Draft202012Validator({"$ref": file_of(record)}, registry=_registry())
 
 
 @cache
 def former_validator(record: str) -> Validator:
-    """Return what checks a record by the first version of a schema that has a second one."""
+    """Return a validator for a record by the first version of a schema that has a second one."""
     return Draft202012Validator({"$ref": f"{record}.v1{SUFFIX}"}, registry=_registry())
 
 
 @cache
 def strict_validator(record: str) -> Validator:
-    """Return the same where an integer is written as one."""
+    """Return the same validator, but integers must be written as integers."""
     strict: type[Validator] = extend(Draft202012Validator, type_checker=_strict_types())  # type: ignore[no-untyped-call]
     return strict({"$ref": file_of(record)}, registry=_registry())
 
 
 def fits(record: str, document: Any, *, strict: bool = False) -> bool:
-    """Return whether a document fits the newest schema of a record, as its validator or the strict one says."""
+    """Return whether a document fits the newest schema of a record by its validator, or by the strict one."""
     return _remembering(record, strict).is_valid(document)
 
 
@@ -119,12 +119,12 @@ def _strict_types() -> TypeChecker:
 
 
 _MOST_KNOWN = 50_000
-"""How many parts are remembered at once: they take some 30 MB."""
+"""How many parts are cached at once: they take some 30 MB."""
 
 
 @cache
 def _remembering(record: str, strict: bool) -> Validator:  # noqa: FBT001 (a key)
-    """Return a validator that answers once what a reference says about a part: changed documents share most parts."""
+    """Return a validator that caches what a reference says about a part: changed documents share most parts."""
     known: dict[tuple[int, bytes], bool] = {}
     follow = Draft202012Validator.VALIDATORS["$ref"]
 

@@ -1,4 +1,4 @@
-"""Documents near a given one: one member or item gone, replaced or added, at any depth."""
+"""Documents close to a given one: one member or item removed, replaced or added, at any depth."""
 
 from collections.abc import Callable, Container, Iterator
 from typing import Any
@@ -13,7 +13,7 @@ ANYTHING: tuple[Any, ...] = (
     *([], [1], [1, 2], [2, 1], [1, 1], [1, 2, 3], [[1, 2]], [2.0, 3], ["a", "b"], ["a", "a"], [True, False]),
     *({}, {"a": 1}, {"latitude": -10.9, "longitude": 400}),
 )
-"""What a member or an item is replaced with, whatever it was."""
+"""The replacements for any member or item."""
 NAMES = {
     "type": ("observation", "policy", "landmarks", "close", "member", "contribution", "watermark", "intrusion"),
     "level": ("landmark", "event", "user", "w-event"),
@@ -31,7 +31,7 @@ NAMES = {
     "method": ("optimal", "heuristic", "partitioned", "padding"),
     "utility": ("proximity", "count"),
 }
-"""Words that mean something, under the member where they do."""
+"""Words with a meaning, by the member under which they have it."""
 ADDED: dict[str, tuple[Any, ...]] = {
     "length": (1, None),
     "window": (1, 3, None),
@@ -68,7 +68,7 @@ ADDED: dict[str, tuple[Any, ...]] = {
 
 
 def places(document: Any, path: Path = ()) -> Iterator[Path]:
-    """Yield where every value stands, that of the whole document last."""
+    """Yield the place of every value, with that of the whole document last."""
     inner = (
         document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
     )
@@ -97,12 +97,12 @@ def removed(document: Any, path: Path) -> Any:
 
 
 def added(document: Any, path: Path, name: str, value: Any) -> Any:
-    """Return a copy in which the object at a place has one more member, or another value in it."""
+    """Return a copy in which the object at a place has one member added or its value changed."""
     return _upon(document, path, lambda found: found.__setitem__(name, value))
 
 
 def _upon(document: Any, path: Path, change: Callable[[Any], None]) -> Any:
-    """Return a copy that is changed at a place; what is not on the way there is shared with the original."""
+    """Return a copy that is changed at a place; everything off the way there is shared with the original."""
     copied = document.copy()
     if path:
         copied[path[0]] = _upon(document[path[0]], path[1:], change)
@@ -112,7 +112,7 @@ def _upon(document: Any, path: Path, change: Callable[[Any], None]) -> Any:
 
 
 def changes(document: Any, within: Container[str] | None = None) -> Iterator[Any]:
-    """Yield every document that is one change away, of the whole or within some of its members only."""
+    """Yield every document that is one change away, overall or only within some of its members."""
     for path in places(document):
         if path and within is not None and path[0] not in within:
             continue

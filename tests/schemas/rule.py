@@ -1,4 +1,4 @@
-"""A rule that stands in words alone, since no JSON Schema can say it, and a document as it is sent."""
+"""A rule given only in words, because no JSON Schema can express it, and a document as it is sent."""
 
 import json
 from collections.abc import Callable
@@ -22,7 +22,7 @@ NUMBER: dict[str, Any] = {"kind": "number", "lower": 0, "upper": 10, "resolution
 
 
 class Rule(NamedTuple):
-    """A rule: its name, why no schema says it, whether a document breaks it, and one that does."""
+    """A rule: its name, why no schema expresses it, whether a document breaks it, and one that does."""
 
     name: str
     reason: str
@@ -36,7 +36,7 @@ def sent(record: str, document: Any) -> Sent:
 
 
 def rule(rules: list[Rule], name: str, reason: str, example: Sent) -> Callable[[Broken], Broken]:
-    """Return what adds to the rules one that is broken where the function below it says so."""
+    """Return a decorator that adds a rule, which is broken if the function below says so."""
 
     def add(broken: Broken) -> Broken:
         rules.append(Rule(name, reason, broken, example))

@@ -1,4 +1,4 @@
-"""The document over the topics: valid AsyncAPI 3.0, and everything it refers to is there."""
+"""The document about the topics: valid AsyncAPI 3.0, and everything it refers to exists."""
 
 import copy
 import json
@@ -42,7 +42,7 @@ def references(part: Any) -> Iterator[str]:
 
 
 def test_valid(document: dict[str, Any], specification: Draft7Validator) -> None:
-    """The document fits the specification, and the check would see a slip."""
+    """The document fits the specification, and the check would notice a slip."""
     specification.validate(document)
     for path, member in (((), "chanels"), (("channels", "events"), "adress"), (("operations", "sendLedger"), "chanel")):
         broken = copy.deepcopy(document)
@@ -55,7 +55,7 @@ def test_valid(document: dict[str, Any], specification: Draft7Validator) -> None
 
 
 def test_references_lead_somewhere(document: dict[str, Any]) -> None:
-    """References within the document resolve, others name a file beside it; every record's newest schema is used."""
+    """References within the document resolve, others name a file beside it, and every newest schema is used."""
     found = set(references(document))
     for reference in found:
         if reference.startswith("#/"):
@@ -68,7 +68,7 @@ def test_references_lead_somewhere(document: dict[str, Any]) -> None:
 
 
 def test_topics_are_those_of_the_worker(document: dict[str, Any]) -> None:
-    """Every topic of the worker but the changelog is a channel; what is said of its settings is what is checked."""
+    """Every topic of the worker except the changelog is a channel; its stated settings are those checked."""
     names = TopicNames.of("landmark", "any")
     wanted = {topic.name: topic.settings for topic in wanted_topics(names, 4, 1) if topic.name != names.changelog}
     channels = {channel["address"]: channel for channel in document["channels"].values()}

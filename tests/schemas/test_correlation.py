@@ -1,4 +1,4 @@
-"""Correlation files: schema and reader agree, but for what no schema can compute; `correlate` writes what fits."""
+"""Correlation files: schema and reader agree except on what no schema can compute; `correlate` output fits."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ BEYOND: dict[str, dict[str, Any]] = {
 
 
 def problem(folder: Path, text: bytes) -> str | None:
-    """Return what the reader says against a file, None when it takes it."""
+    """Return the reader's objection to a file, or None if the reader accepts it."""
     path = folder / "correlation.json"
     path.write_bytes(text)
     try:
@@ -34,7 +34,7 @@ def problem(folder: Path, text: bytes) -> str | None:
 
 @pytest.mark.parametrize("example", [e for e in examples("valid") if e.record == "correlation"], ids=label)
 def test_valid(tmp_path: Path, example: Example) -> None:
-    """A valid example fits, and the reader takes it."""
+    """A valid example fits, and the reader accepts it."""
     assert fits("correlation", example.document)
     assert problem(tmp_path, example.value) is None
 
@@ -48,14 +48,14 @@ def test_invalid(tmp_path: Path, example: Example) -> None:
 
 @pytest.mark.parametrize("rule", BEYOND)
 def test_rules_beyond_the_schema(tmp_path: Path, rule: str) -> None:
-    """The schema takes what it cannot compute, the reader does not."""
+    """The schema accepts what it cannot compute, but the reader does not."""
     assert fits("correlation", BEYOND[rule])
     assert problem(tmp_path, json.dumps(BEYOND[rule]).encode()) is not None
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"\xff", b"NaN", b"null", b'{"backward":[[NaN]],"forward":null}'])
 def test_what_is_no_document(tmp_path: Path, text: bytes) -> None:
-    """Refused, whatever the bytes; a file that is not there too."""
+    """The file is refused, whatever its bytes; so is a missing file."""
     assert problem(tmp_path, text) is not None
     with pytest.raises(CorrelationFileError, match="there is no such file"):
         correlationfile.load(tmp_path / "missing.json")
@@ -63,7 +63,7 @@ def test_what_is_no_document(tmp_path: Path, text: bytes) -> None:
 
 @pytest.mark.parametrize(("states", "strength"), [("2", "0"), ("3", "0.5"), ("40", "1")])
 def test_correlate_writes_what_fits(tmp_path: Path, cli: Cli, states: str, strength: str) -> None:
-    """Of a strength, dense or sparse, and of data."""
+    """This holds for a strength, dense or sparse, and for data."""
     written = cli("correlate", "--strength", strength, "--states", states, "--json").out
     assert fits("correlation", json.loads(written))
     assert problem(tmp_path, written.encode()) is None

@@ -62,7 +62,7 @@ INVALID_OUTPUTS = [example for example in examples("invalid") if example.record 
 
 
 def nodes(document: Any) -> Iterator[dict[str, Any]]:
-    """Yield every schema within a schema; examples and defaults are none."""
+    """Yield every schema within a schema; examples and defaults are not schemas."""
     if isinstance(document, dict):
         yield document
         for name, part in document.items():
@@ -77,7 +77,7 @@ def nodes(document: Any) -> Iterator[dict[str, Any]]:
 
 
 def referred(reference: str) -> Any:
-    """Return what a reference leads to, from the file it names or, when it names none, from any that has it."""
+    """Return the target of a reference, from the file it names or else from any file that has it."""
     name, _, pointer = reference.partition("#")
     candidates = [schemas()[name]] if name else list(schemas().values())
     found = [document["$defs"].get(pointer.removeprefix("/$defs/")) for document in candidates if "$defs" in document]
@@ -95,12 +95,12 @@ def test_valid(name: str) -> None:
 
 
 def test_one_schema_a_record() -> None:
-    """There is a schema for each record, each file that is none and the words they share; former versions stay."""
+    """There is one for each record, each other file and the shared words; former versions stay."""
     assert set(schemas()) == {*newest(), *(f"{record}.v1{SUFFIX}" for record in SECOND)}
 
 
 def test_titles_are_unique() -> None:
-    """No title stands twice in the newest schemas, so that generated classes do not collide."""
+    """No title occurs twice in the newest schemas, so that generated classes do not collide."""
     titles = [node["title"] for document in newest().values() for node in nodes(document) if "title" in node]
     assert len(titles) > len(DOCUMENTS)
     assert sorted(titles) == sorted(set(titles))
@@ -108,7 +108,7 @@ def test_titles_are_unique() -> None:
 
 @pytest.mark.parametrize("name", sorted(schemas()))
 def test_objects_say_whether_they_are_closed(name: str) -> None:
-    """Every object says what becomes of other members."""
+    """Every object specifies what happens to other members."""
     for node in nodes(schemas()[name]):
         if node.get("type") == "object":
             assert {"additionalProperties", "unevaluatedProperties"} & node.keys(), node
@@ -131,7 +131,7 @@ def test_definitions_and_members_are_described(name: str) -> None:
 
 @pytest.mark.parametrize("record", DOCUMENTS)
 def test_examples_within_fit(record: str) -> None:
-    """Every example that stands in a schema fits it."""
+    """Every example in a schema fits it."""
     found = schema(record)["examples"]
     assert found
     assert [document for document in found if not fits(record, document)] == []
@@ -147,7 +147,7 @@ def test_several_examples(record: str) -> None:
 
 @pytest.mark.parametrize("example", VALID_OUTPUTS, ids=label)
 def test_valid_outputs(example: Example) -> None:
-    """A valid output example fits its schema and no other output's; its name says its sort."""
+    """A valid output example fits its schema and no other output's; its name states its sort."""
     assert [record for record in CLOSED if fits(record, example.document)] == [example.record]
     sort = {"release": "decision", "ledger-entry": "entry", "reject": "reason", "claim": "entry"}.get(
         example.record, "type"
@@ -196,7 +196,7 @@ def test_unknown_members(example: Example) -> None:
 
 @pytest.mark.parametrize("definition", sorted(FORMS))
 def test_members_are_those_of_the_code(definition: str) -> None:
-    """The schema of a policy's part has every member that the decoder knows, and no other."""
+    """The schema of a policy's part has every member that the decoder knows, and no others."""
     known = {field.alias or name for name, field in FORMS[definition].model_fields.items()}
     if definition == "parameters":  # as the ledger keeps them; the record has all
         assert set(schema("policy")["properties"]) == {"type", "series", "version", "weaker", *known}
@@ -213,7 +213,7 @@ def test_reasons_are_those_of_the_code() -> None:
 
 @pytest.mark.parametrize("record", SECOND)
 def test_a_second_version_takes_what_the_first_took(record: str) -> None:
-    """What fits the first fits the second, but for policies with substitutes that tell; old ledgers keep those."""
+    """What fits the first fits the second, except policies with revealing substitutes; old ledgers keep those."""
     new = {"policy-weaker", "policy-renewed", "ledger-entry-policy-weaker", "ledger-entry-policy-renewed"}
     new |= {"policy-lifetime", "ledger-entry-policy-claim", "ledger-entry-policy-lifetime"}
     new |= {"ledger-entry-member", "ledger-entry-member-lowered", "reject-weaker-policy", "reject-member-cap"}

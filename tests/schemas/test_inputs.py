@@ -1,4 +1,4 @@
-"""Inputs: what a schema takes is what the decoder takes, but for the rules of one table."""
+"""Inputs: a schema accepts what the decoder accepts, except for the rules of one table."""
 
 import json
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ INVALID = [example for example in examples("invalid") if example.record in INPUT
 
 
 def accepted(record: str, value: bytes) -> bool:
-    """Return whether the worker takes bytes for a record of this sort, whatever the state of its series."""
+    """Return whether the worker accepts bytes for a record of this sort, whatever the state of its series."""
     found = wire.decode(value)
     if isinstance(found, records.PolicyRecord) and record == "policy":
         try:
@@ -43,7 +43,7 @@ def accepted(record: str, value: bytes) -> bool:
 
 
 def disagreement(record: str, document: Any) -> str | None:
-    """Return what schema and decoder say about a document if that differs beyond the table."""
+    """Return what schema and decoder say about a document if they differ beyond the table."""
     given_document = sent(record, document)
     fitting = fits(record, document)
     broken = broken_rules(given_document) if fitting else []
@@ -55,7 +55,7 @@ def disagreement(record: str, document: Any) -> str | None:
 
 @pytest.mark.parametrize("example", VALID, ids=label)
 def test_valid(example: Example) -> None:
-    """A valid example fits the schema of its record alone, and the decoder takes it."""
+    """A valid example fits only the schema of its record, and the decoder accepts it."""
     assert [record for record in INPUTS if fits(record, example.document)] == [example.record]
     assert accepted(example.record, example.value)
     assert broken_rules(Sent(example.record, example.document, example.value)) == []
@@ -70,14 +70,14 @@ def test_invalid(example: Example) -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_rules_beyond_schemas(rule: Rule) -> None:
-    """The example of a rule breaks it and no other: the schema takes it, the decoder does not."""
+    """A rule's example breaks it and no other: the schema accepts it, the decoder does not."""
     assert fits(rule.example.record, rule.example.document)
     assert broken_rules(rule.example) == [rule.name]
     assert not accepted(rule.example.record, rule.example.value)
 
 
 def new_members() -> dict[str, tuple[Example, frozenset[str]]]:
-    """Return the valid examples with those of their members that no earlier one of the record has just so."""
+    """Return the valid examples with their members that no earlier example of the record has in the same form."""
     known: set[tuple[str, str, str]] = set()
     found = {}
     for example in VALID:
@@ -89,7 +89,7 @@ def new_members() -> dict[str, tuple[Example, frozenset[str]]]:
 
 @pytest.mark.parametrize(("example", "members"), new_members().values(), ids=new_members())
 def test_one_change(example: Example, members: frozenset[str], percent: int) -> None:
-    """Schema and decoder agree on documents that are one change away from a valid example: in `make long` on each."""
+    """Schema and decoder agree on documents one change away from a valid example; `make long` tries all."""
     some = islice(changes(example.document, members), 0, None, 100 // percent)
     found = (disagreement(example.record, document) for document in some)
     assert [each for each in found if each] == []

@@ -1,4 +1,4 @@
-"""Outputs: whatever the decision writes fits its schema, and the audit reads what fits."""
+"""Outputs: everything the decision writes fits its schema, and the audit reads what fits."""
 
 import json
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ from tests.schemas.changes import places, removed
 
 AUDITED = ("release", "ledger-entry", "claim", *HEADS, "proof")
 HIDING = ("number", "category", "vector")
-"""Kinds that take a substitute for what is invalid."""
+"""Kinds that accept a substitute for invalid values."""
 HOUR = 3_600_000
 START = 1_338_534_000_000
 VALUES: dict[str, list[object]] = {
@@ -58,7 +58,7 @@ def misfits(record: str, lines: Iterable[bytes]) -> list[str]:
 
 
 def life(kind: str, scheme: str, level: str, **value: object) -> list[Record]:
-    """Return the records of a series' whole life, refused ones among them."""
+    """Return the records of a series' whole life, including refused ones."""
     members: dict[str, Any] = {
         "scheme": SCHEMES[scheme],
         "protection": LEVELS[level],
@@ -133,7 +133,7 @@ def test_any_log_of_people(run: Run) -> None:
 
 @pytest.mark.parametrize("value", [b"", b"[]", b'{"series":7}', b'{"series":"a","timestamp":5}', b" " * 300_000, None])
 def test_rejects_of_anything(value: bytes | None) -> None:
-    """What holds no record is rejected by a record that fits."""
+    """A value that holds no record is rejected by a record that fits."""
     run = Run(limited(accept_policies=False))
     run.feed(value)
     assert misfits("reject", run.rejects) == []
@@ -164,7 +164,7 @@ def read_by_the_audit(record: str, value: bytes) -> bool:
 
 @pytest.mark.parametrize("sort", ["valid", "invalid"])
 def test_the_audit_agrees(sort: Any) -> None:
-    """The audit, an implementation of its own, reads the examples that fit and no others."""
+    """The audit, an independent implementation, reads the examples that fit and no others."""
     found = [each for each in examples(sort) if each.record in AUDITED]
     differing = [
         label(each)
@@ -184,7 +184,7 @@ def test_the_audit_agrees(sort: Any) -> None:
 
 @pytest.mark.parametrize("record", AUDITED)
 def test_every_member_is_needed(record: str) -> None:
-    """An output without one of its members neither fits nor is read."""
+    """An output without any one of its members neither fits nor is read."""
     for example in examples("valid"):
         for path in places(example.document) if example.record == record else ():
             # Without the first, the version is as strong as the one before; without the second, nothing is claimed;

@@ -1,4 +1,4 @@
-"""AsyncAPI's own parser, which checks more than the form: what refers to what, through other files too."""
+"""AsyncAPI's own parser, which checks more than the form: references, including those to other files."""
 
 import hashlib
 import json
@@ -22,12 +22,12 @@ SLIPS = {
     # A schema that is not there.
     "schema": ("./head.v1.schema.json", "./head.v9.schema.json"),
 }
-"""A document that has the form of AsyncAPI and is wrong, by what is wrong."""
+"""Documents that have the form of AsyncAPI but are wrong, by what is wrong."""
 
 
 @pytest.fixture(scope="module")
 def parser() -> Path:
-    """Return the folder of the parser; install the pinned one into a per-user cache first where it is not there."""
+    """Return the parser's folder; if necessary, first install the pinned parser into a per-user cache."""
     program("npm")
     program("node")
     pinned = hashlib.sha256((PARSER / "package-lock.json").read_bytes()).hexdigest()[:16]

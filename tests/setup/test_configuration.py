@@ -1,4 +1,4 @@
-"""From settings to what decisions depend on: default policies in order, caps in nano-epsilon, every fault at once."""
+"""From settings to what decisions depend on: policies in order, caps in nano-epsilon, all faults together."""
 
 import json
 from dataclasses import replace
@@ -55,7 +55,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 
 def test_the_first_glob_that_matches_rules(settings: Settings) -> None:
-    """Policies of the settings come before those of their file; the first whose glob matches is a series' default."""
+    """Policies in the settings come before those in their file; the first with a matching glob is the default."""
     context = context_of(settings, KEYS)
     found = {name: context.default_for(name) for name in ("home-7", "shed-7", "HOME-1", "x")}
     kinds = {name: default.policy.parameters["value"] for name, default in found.items() if default}
@@ -72,14 +72,14 @@ def test_the_first_glob_that_matches_rules(settings: Settings) -> None:
 
 
 def test_caps_are_in_nano_epsilon(settings: Settings) -> None:
-    """Caps are the settings' decimals, rounded down; what is unset is no cap."""
+    """Caps are the settings' decimals, rounded down; an unset value is no cap."""
     assert limits_of(settings) == Limits(3 * 10**9, 1_500_000_000, accept_policies=True, max_future_ms=60_000)
     assert limits_of(Settings.model_construct()) == Limits(max_future_ms=86_400_000)
     assert limits_of(Settings.model_construct(lifetime_epsilon=0.3)).lifetime_nano == 300_000_000
 
 
 def test_every_fault_of_every_policy_is_told(tmp_path: Path) -> None:
-    """Line and member of each fault stand in one error; a line that is not JSON, no object or no glob is one too."""
+    """One error has each fault's line and member; a line without JSON, an object or a glob is a fault too."""
     lines = [
         json.dumps({**MORE, "epsilon": -1, "sparee": 1}),
         "{",
@@ -100,13 +100,13 @@ def test_every_fault_of_every_policy_is_told(tmp_path: Path) -> None:
 
 
 def test_a_missing_policies_file_is_a_problem(tmp_path: Path) -> None:
-    """A file that cannot be read is told like any other fault."""
+    """A file that cannot be read is reported like any other fault."""
     with pytest.raises(InvalidSettingsError, match="there is no such file"):
         policies_in(tmp_path / "none")
 
 
 def test_messages_hold_no_value(tmp_path: Path) -> None:
-    """A fault names the member, not what was found there."""
+    """A fault names the member, but not the value found there."""
     path = tmp_path / "policies.jsonl"
     path.write_text(json.dumps({**MORE, "epsilon": "canary", "value": {**NUMBER, "lower": "canary"}}))
     with pytest.raises(InvalidSettingsError) as raised:
@@ -119,7 +119,7 @@ def _fingerprint(limits: Limits = Limits(), keys: KeyRing = KEYS, *defaults: Def
 
 
 def test_the_fingerprint_tells_configurations_apart() -> None:
-    """Every cap, default policy, glob, order and epoch length shows; the secret of the key does not."""
+    """It reflects every cap, default policy, glob, order and epoch length, but not the key's secret."""
     a, b = default("a"), default("b", value=COUNTS)
     other = DefaultPolicy("c", a.policy)
     fingerprints = [
@@ -154,7 +154,7 @@ correlation = "NAME"
 
 
 def test_the_fingerprint_survives_an_upgrade() -> None:
-    """As releases computed it that did not know later settings: these stand in it where they are no default alone."""
+    """It equals that of releases without later settings, which are included only if they are not the default."""
     assert Context(KEYS).fingerprint == "020a624f93a9ab11"
     limits = Limits(lifetime_nano=5, max_epsilon_nano=7, accept_policies=False, max_future_ms=3)
     assert _fingerprint(limits) == "9a4735d3a99de558"
@@ -162,7 +162,7 @@ def test_the_fingerprint_survives_an_upgrade() -> None:
 
 
 def test_correlations_are_read_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Backward loss functions of both files; they do not change the fingerprint, since no decision reads them."""
+    """They are both files' backward loss functions; the fingerprint stays, because no decision reads them."""
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "landmark-stream.toml"
     file.write_text(HOUSEHOLD.replace("NAME", "household"))
@@ -200,7 +200,7 @@ def test_faulty_correlations_are_all_said_at_once(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """`check` and whoever makes a context name the entry, the file, the row; together with other faults."""
+    """`check` and all code that makes a context name the entry, the file and the row, along with other faults."""
     monkeypatch.chdir(tmp_path)
     Path("landmark-stream.toml").write_text(HOUSEHOLD.replace("NAME", name))
     Path("town.json").write_text(json.dumps(HALF))
@@ -216,7 +216,7 @@ def test_faulty_correlations_are_all_said_at_once(
 
 
 def test_a_policy_in_the_log_may_name_what_nobody_configured(tmp_path: Path) -> None:
-    """It is decided as any other, in `replay` too: no privacy decision reads a correlation."""
+    """It is decided like any other, in `replay` too: no privacy decision reads a correlation."""
     events, out = tmp_path / "events.jsonl", tmp_path / "out"
     records = [policy("a", correlation="unheard-of"), observation("a", 5, 1)]
     events.write_text("".join(json.dumps(record) + "\n" for record in records))
@@ -226,7 +226,7 @@ def test_a_policy_in_the_log_may_name_what_nobody_configured(tmp_path: Path) -> 
 
 
 def test_renewal_needs_a_lifetime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A default policy that renews would never do so within its own epsilon: the missing setting is named."""
+    """A renewing default policy would never renew within its own epsilon: the missing setting is named."""
     monkeypatch.chdir(tmp_path)
     renewing = {**MORE, "protection": {"level": "landmark"}, "renew": [5000, 9000]}
     Path("more.jsonl").write_text(json.dumps(renewing))

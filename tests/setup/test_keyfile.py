@@ -1,4 +1,4 @@
-"""Key files: private, never overwritten, and one way."""
+"""Key files: private, never overwritten, and one-way."""
 
 import json
 import resource
@@ -29,13 +29,13 @@ print(f"ended with {code}, dumps up to {resource.getrlimit(resource.RLIMIT_CORE)
 
 
 def erase_before(path: Path, epoch: int) -> KeyRing:
-    """Erase in a key file that nobody uses."""
+    """Erase in a key file that nobody is using."""
     with keyfile.claimed(path, DAY_MS) as key:
         return key.erase_before(epoch)
 
 
 def test_a_new_key_is_private_and_is_never_overwritten(tmp_path: Path) -> None:
-    """Mode 0600, and a second `create` leaves the first key as it was."""
+    """The mode is 0600, and a second `create` leaves the first key unchanged."""
     path = tmp_path / "key"
     ring = keyfile.create(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -46,7 +46,7 @@ def test_a_new_key_is_private_and_is_never_overwritten(tmp_path: Path) -> None:
 
 
 def test_a_key_that_others_may_read_is_refused(tmp_path: Path) -> None:
-    """The error names the mode and the remedy, and no secret."""
+    """The error names the mode and the remedy, but no secret."""
     path = tmp_path / "key"
     ring = keyfile.create(path)
     path.chmod(0o640)
@@ -80,7 +80,7 @@ def test_whoever_has_a_key_leaves_no_core_dump(tmp_path: Path, words: str, code:
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b'{"format":1,"fingerprint":"00","epoch":0,"secret":"00"}'])
 def test_what_is_no_key_is_refused(tmp_path: Path, content: bytes) -> None:
-    """Anything but a whole key of the known format is refused."""
+    """Everything except a complete key in the known format is refused."""
     path = tmp_path / "key"
     path.touch(mode=0o600)
     path.write_bytes(content)
@@ -89,7 +89,7 @@ def test_what_is_no_key_is_refused(tmp_path: Path, content: bytes) -> None:
 
 
 def test_erasing_goes_one_way(tmp_path: Path) -> None:
-    """Later epochs keep their keys, earlier ones are gone, and the old secret is not in the folder any more."""
+    """Later epochs keep their keys, earlier ones are gone, and the old secret is no longer in the folder."""
     path = tmp_path / "key"
     before = keyfile.create(path)
     later = keyfile.load(path, DAY_MS).secret_of(9)
@@ -104,7 +104,7 @@ def test_erasing_goes_one_way(tmp_path: Path) -> None:
 
 
 def test_noise_of_later_epochs_is_unchanged_by_erasing(tmp_path: Path) -> None:
-    """After erasure events of kept epochs decide to the same bytes, those of erased ones are rejected."""
+    """After erasure, events of kept epochs decide to the same bytes, and those of erased epochs are rejected."""
     path = tmp_path / "key"
     keyfile.create(path)
     log = [policy("a", protection={"level": "landmark", "step": 1000})]
@@ -125,7 +125,7 @@ def test_noise_of_later_epochs_is_unchanged_by_erasing(tmp_path: Path) -> None:
 
 
 def test_erasing_destroys_the_old_file_too(tmp_path: Path) -> None:
-    """A second name of the old file, as a backup by link would be, holds zeros afterwards."""
+    """A second name of the old file, such as a backup by link, contains zeros afterwards."""
     path, link = tmp_path / "key", tmp_path / "link"
     keyfile.create(path)
     link.hardlink_to(path)
@@ -135,7 +135,7 @@ def test_erasing_destroys_the_old_file_too(tmp_path: Path) -> None:
 
 
 def test_a_link_leads_to_the_file_that_is_erased(tmp_path: Path) -> None:
-    """The link stays one, and the file behind it holds the kept key, not zeros: others may name it directly."""
+    """The link stays, and its target contains the kept key, not zeros: others may name the target directly."""
     path, folder = tmp_path / "real" / "key", tmp_path / "links"
     path.parent.mkdir()
     folder.mkdir()
@@ -161,7 +161,7 @@ def test_a_link_leads_to_the_file_that_is_erased(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_keeps_the_key(tmp_path: Path) -> None:
-    """Nothing is erased by halves, and the error says what to do."""
+    """Nothing is half erased, and the error says what to do."""
     path = tmp_path / "key"
     before = keyfile.create(path)
     (tmp_path / "key.new").mkdir()  # in the way of everybody, whatever they may write
@@ -171,7 +171,7 @@ def test_a_folder_that_cannot_be_written_keeps_the_key(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_erasure_is_taken_up_again(tmp_path: Path) -> None:
-    """A file left behind by a crash before the replacement is in nobody's way."""
+    """A file left behind by a crash before the replacement does no harm."""
     path = tmp_path / "key"
     ring = keyfile.create(path)
     (tmp_path / "key.new").write_bytes(b"half a key")
@@ -179,7 +179,7 @@ def test_an_interrupted_erasure_is_taken_up_again(tmp_path: Path) -> None:
 
 
 def test_a_key_is_erased_only_while_nobody_holds_it(tmp_path: Path) -> None:
-    """Workers share it; erasing needs it alone, and holds off whoever would start meanwhile."""
+    """Workers share the key; erasing needs it exclusively, and holds off anyone who would start meanwhile."""
     path = tmp_path / "key"
     keyfile.create(path)
     with keyfile.held(path), keyfile.held(path):
@@ -201,7 +201,7 @@ def test_a_key_is_erased_only_while_nobody_holds_it(tmp_path: Path) -> None:
 
 
 def test_a_look_is_free_beside_workers(tmp_path: Path) -> None:
-    """It shares the file with them, tells what an erasure would leave, and holds one off meanwhile."""
+    """It shares the file with them, reports what an erasure would leave, and meanwhile holds one off."""
     path = tmp_path / "key"
     ring = keyfile.create(path)
     with keyfile.held(path), keyfile.looked_at(path, DAY_MS) as key:
@@ -221,7 +221,7 @@ def test_a_look_is_free_beside_workers(tmp_path: Path) -> None:
 
 
 def test_keys_differ_and_load_with_their_epochs(tmp_path: Path) -> None:
-    """Two new keys share neither secret nor name; epochs shorter than a day are refused."""
+    """Two new keys have neither secret nor name in common; epochs shorter than a day are refused."""
     one, other = keyfile.create(tmp_path / "one"), keyfile.create(tmp_path / "other")
     assert one.secret != other.secret
     assert one.fingerprint != other.fingerprint
@@ -232,7 +232,7 @@ def test_keys_differ_and_load_with_their_epochs(tmp_path: Path) -> None:
 
 
 def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
-    """A key that is not there, or cannot be written, is an error with its path and the remedy."""
+    """A key that is missing or cannot be written is an error with its path and the remedy."""
     with pytest.raises(keyfile.KeyFileError, match="keys new"):
         keyfile.load(tmp_path / "none")
     with pytest.raises(keyfile.KeyFileError, match="writable folder"):

@@ -1,4 +1,4 @@
-"""Settings: the file, the environment over it, every error at once, no secret shown."""
+"""Settings: the file, the environment overriding it, all errors together, no secret shown."""
 
 import json
 from pathlib import Path
@@ -31,24 +31,24 @@ def write(text: str) -> Path:
 
 
 def private(name: str, text: str, mode: int = 0o600) -> None:
-    """Write a file that its owner alone may read, or another mode."""
+    """Write a file that only its owner may read, or with another mode."""
     Path(name).write_text(text)
     Path(name).chmod(mode)
 
 
 def password_file(text: str, mode: int = 0o600) -> None:
-    """Write a file with a password, and settings that name it."""
+    """Write a file with a password, and settings that name the file."""
     private("password", text, mode)
     write('security_protocol = "SASL_SSL"\nsasl_user = "u"\nsasl_password_file = "password"')
 
 
 def test_everything_has_a_default() -> None:
-    """Without a file or environment the settings are usable."""
+    """The settings are usable without a file or environment."""
     assert Settings.load().prefix == "landmark"
 
 
 def test_environment_lies_over_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the same field the environment's value counts."""
+    """The environment's value overrides the file's for the same field."""
     write('partitions = 3\nprefix = "file"')
     monkeypatch.setenv("LANDMARK_STREAM_PREFIX", "environment")
     settings = Settings.load()
@@ -65,7 +65,7 @@ def test_environment_lies_over_the_file(monkeypatch: pytest.MonkeyPatch) -> None
     ],
 )
 def test_what_decisions_depend_on_is_bounded(field: str, largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the epsilon of a policy is, or a timestamp: all of it is made a document, whose integers have 64 bits."""
+    """Like a policy's epsilon or a timestamp, all of it is put into a document, whose integers have 64 bits."""
     write(f"{field} = {largest}")
     found = Settings.load()
     assert context_of(found, KeyRing("f" * 16, 0, bytes(32), found.key_epoch_ms)).fingerprint
@@ -76,7 +76,7 @@ def test_what_decisions_depend_on_is_bounded(field: str, largest: int, monkeypat
 
 
 def test_every_error_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All problems of file and environment are told together."""
+    """All problems of file and environment are reported together."""
     write('partitions = 0\nunknown = 1\nsecurity_protocol = "SASL_PLAINTEXT"\nca_file = "missing.pem"')
     monkeypatch.setenv("LANDMARK_STREAM_PARTITION", "4")
     with pytest.raises(InvalidSettingsError) as caught:
@@ -101,13 +101,13 @@ def test_no_toml(text: str) -> None:
 
 
 def test_named_file_must_exist() -> None:
-    """A file that was asked for is not silently left out."""
+    """A file that was asked for is not silently omitted."""
     with pytest.raises(InvalidSettingsError, match="there is no such file"):
         Settings.load(Path("other.toml"))
 
 
 def test_two_passwords_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which password counts is never a guess, and no error shows one."""
+    """There is no guessing which password counts, and no error shows one."""
     password_file("from-file\n")
     assert Settings.load().password() == "from-file"
     monkeypatch.setenv("LANDMARK_STREAM_SASL_PASSWORD", "from-environment")
@@ -118,7 +118,7 @@ def test_two_passwords_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o644])
 def test_a_password_that_others_can_read_is_refused(mode: int) -> None:
-    """As noise keys are; the remedy is in the error, the password is not."""
+    """It is refused like a noise key; the error contains the remedy, but not the password."""
     password_file("from-file\n", mode)
     with pytest.raises(InvalidSettingsError, match=f"mode is {mode:04o}.*chmod 600") as caught:
         Settings.load()
@@ -126,14 +126,14 @@ def test_a_password_that_others_can_read_is_refused(mode: int) -> None:
 
 
 def test_an_empty_password_is_refused() -> None:
-    """A file that lost its content is told before anything connects."""
+    """An empty file is reported before anything connects."""
     password_file("\n")
     with pytest.raises(InvalidSettingsError, match="is empty"):
         Settings.load()
 
 
 def test_certificates_are_read_with_the_settings(tmp_path: Path) -> None:
-    """No authority, another's key, an encrypted key, a key that others can read: each is told at its field."""
+    """No authority, another's key, an encrypted key or one that others can read: each is reported at its field."""
     one, other = Authority.make(tmp_path, "one"), Authority.make(tmp_path, "other")
     (certificate, key), (_, strange) = one.sign("client"), other.sign("stranger")
     text = f'security_protocol = "SSL"\nca_file = "{one.file}"\ncertificate_file = "{certificate}"\n'
@@ -159,7 +159,7 @@ def test_certificates_are_read_with_the_settings(tmp_path: Path) -> None:
 
 
 def test_another_process_can_have_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its environment alone, password and tables included; variables of this one that mean others are not in it."""
+    """Its environment alone does it, with password and tables, but without this process's other variables."""
     given: dict[str, Any] = {
         "prefix": "other",
         "max_epsilon": 0.5,
@@ -181,7 +181,7 @@ def test_another_process_can_have_the_same(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_check_hides_secrets(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
-    """`check` prints what is in force, but no password."""
+    """`check` prints what is in force, except the password."""
     monkeypatch.setenv("LANDMARK_STREAM_SASL_PASSWORD", "geheim")
     write('security_protocol = "SASL_SSL"\nsasl_user = "u"\nkey_file = "key"')
     cli("keys", "new", "key")
@@ -191,7 +191,7 @@ def test_check_hides_secrets(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
 
 
 def test_check_hides_what_dummies_are_to_hide(cli: Cli) -> None:
-    """`check` prints a default policy without its true landmarks where dummies stand beside them, else with them."""
+    """`check` omits the true landmarks of a default policy if it has dummies, and otherwise prints them."""
     policy = """
         [[policies]]
         series = "home-*"
@@ -210,7 +210,7 @@ def test_check_hides_what_dummies_are_to_hide(cli: Cli) -> None:
 
 
 def test_check_names_every_problem(cli: Cli) -> None:
-    """A missing key and a bad policy are told together."""
+    """A missing key and a bad policy are reported together."""
     write('policies = [{series = "*", epsilon = -1}]')
     fields = [problem["field"] for problem in cli("check", "--json", code=2).document["problems"]]
     assert "key_file" in fields
@@ -238,7 +238,7 @@ def test_check_reads_a_policy_file(cli: Cli) -> None:
 
 
 def test_check_shows_who_signs(cli: Cli) -> None:
-    """The fingerprint of the key that signs heads, none without one, and a problem when the file is no such key."""
+    """It shows the fingerprint of the key that signs heads, or none without a key; a wrong file is a problem."""
     cli("keys", "new", "landmark.key")
     assert cli("check", "--json").document["in_force"]["signing_key_fingerprint"] is None
     key = SigningKey.create(Path("signing.key"))

@@ -1,4 +1,4 @@
-"""Default policies that make views: what is wrong with them is told before a worker starts."""
+"""Default policies that make views: their faults are reported before a worker starts."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ VIEW = BASE | {"view": "day", "protection": DAYS, "value": NUMBER | {"statistic"
 
 
 def faults(tmp_path: Path, *policies: dict[str, Any], limits: Limits = LIMITS) -> list[str]:
-    """Return the members that are refused in a file of policies, with the line."""
+    """Return the refused members in a file of policies, with the line."""
     path = tmp_path / "policies.jsonl"
     path.write_text("\n".join(map(json.dumps, policies)))
     try:
@@ -36,7 +36,7 @@ def faults(tmp_path: Path, *policies: dict[str, Any], limits: Limits = LIMITS) -
 
 
 def test_views_are_default_policies_beside_that_of_their_series(tmp_path: Path) -> None:
-    """They hold all that another one does; the name is none of the policy's parameters."""
+    """They have all that another default policy has; the name is not one of the policy's parameters."""
     path = tmp_path / "policies.jsonl"
     path.write_text("\n".join(map(json.dumps, (BASE, VIEW))))
     base, view = policies_in(path, LIMITS)
@@ -46,26 +46,26 @@ def test_views_are_default_policies_beside_that_of_their_series(tmp_path: Path) 
 
 @pytest.mark.parametrize("name", ["", "Day", "a" * 41, "a/b", "tag_7", 7, None, "tag\n"])
 def test_names_of_views(tmp_path: Path, name: object) -> None:
-    """1 to 40 of a-z, 0-9 and -."""
+    """Names have 1 to 40 of a-z, 0-9 and -."""
     assert faults(tmp_path, BASE, VIEW | {"view": name}) == ["2"]
     assert not faults(tmp_path, BASE, VIEW | {"view": "a-7" + "a" * 37})
 
 
 @pytest.mark.parametrize("limits", [Limits(), Limits(member_separator="/")])
 def test_views_need_a_cap_that_they_share(tmp_path: Path, limits: Limits) -> None:
-    """Without it nothing would bound what they tell together."""
+    """Without a cap nothing would limit what they reveal together."""
     assert faults(tmp_path, BASE, VIEW, limits=limits) == ["2: view"]
 
 
 def test_no_view_has_the_separator_in_its_name(tmp_path: Path) -> None:
-    """Ids are split at the last one, so `p-a-b` would be the view `b` of `p-a`, and take records as a series does."""
+    """Ids are split at the last one, so `p-a-b` would be view `b` of `p-a`, and accept records like a series."""
     limits = Limits(member_separator="-", member_nano=10**10)
     assert faults(tmp_path, BASE, VIEW | {"view": "a-b"}, limits=limits) == ["2: view"]
     assert not faults(tmp_path, BASE, VIEW, limits=limits)
 
 
 def test_landmarks_of_a_view_are_those_of_its_series(tmp_path: Path) -> None:
-    """So its policy names none, and draws none."""
+    """Therefore its policy names no landmarks and draws none."""
     own = DAYS | {"landmarks": [HOUR_MS]}
     assert faults(tmp_path, BASE, VIEW | {"protection": own}) == ["2: protection.landmarks"]
     dummies = {"method": "padding", "probability": 0.5, "start": 0, "end": HOUR_MS}
@@ -84,7 +84,7 @@ def test_landmarks_of_a_view_are_those_of_its_series(tmp_path: Path) -> None:
     ],
 )
 def test_views_protect_what_their_series_protects(tmp_path: Path, protection: dict[str, Any]) -> None:
-    """Level, unit, window and offset modulo the unit; the first policy whose glob covers the view's alone counts."""
+    """These are level, unit, window and offset modulo the unit, of the first policy whose glob covers the view."""
     value = NUMBER | {"statistic": "mean"} if "unit" in protection else NUMBER
     view = VIEW | {"protection": protection, "value": value}
     assert faults(tmp_path, BASE, view) == ["2: protection"]
@@ -100,7 +100,7 @@ def test_offsets_count_modulo_the_unit(tmp_path: Path) -> None:
 
 
 def test_a_series_has_sixteen_views_at_most(tmp_path: Path) -> None:
-    """Of globs that may match one series; others do not count."""
+    """Only globs that may match one series count."""
     views = [VIEW | {"view": f"day-{nth}"} for nth in range(17)]
     assert not faults(tmp_path, BASE, *views[:16])
     assert not faults(tmp_path, BASE, *views[:16], VIEW | {"series": "q-*", "view": "other"})

@@ -1,1 +1,1 @@
-"""Whole lives of several workers in virtual time, one schedule of faults a seed."""
+"""Whole lives of several workers in virtual time, with one schedule of faults per seed."""

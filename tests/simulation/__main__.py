@@ -1,4 +1,4 @@
-"""``python -m tests.simulation``: run many seeds, or one again."""
+"""``python -m tests.simulation``: run many seeds, or repeat one."""
 
 import argparse
 import os
@@ -28,7 +28,7 @@ def _chunk(seeds: range, fault: Planted | None) -> list[tuple[int, Outcome]]:
 
 
 def outcomes(seeds: range, fault: Planted | None = None) -> Iterator[tuple[int, Outcome]]:
-    """Yield what each seed comes to, in order, computed on all cores."""
+    """Yield the outcome of each seed, in order, computed on all cores."""
     chunks = [seeds[start : start + _CHUNK] for start in range(0, len(seeds), _CHUNK)]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         for found in pool.map(_chunk, chunks, [fault] * len(chunks)):

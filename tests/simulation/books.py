@@ -1,7 +1,7 @@
-"""What the ledger promises, checked from its bytes alone: nothing here calls the code that it judges.
+"""The ledger's guarantees, checked from its bytes alone: nothing here calls the code that it judges.
 
-Books are kept of every entry and release that ever lay in a log, in the order in which a reader of uncommitted records
-could see them. What an aborted transaction wrote counts like the rest.
+The books cover every entry and release that was ever in a log, in the order in which a reader of uncommitted records
+could see them. Records of an aborted transaction count like the rest.
 """
 
 from bisect import bisect_left
@@ -17,7 +17,7 @@ _CLAIM: Final = b""
 
 
 class ViolationError(Exception):
-    """A promise was broken; ``promise`` names it in a word or two."""
+    """A guarantee was broken; ``promise`` names it in a word or two."""
 
     def __init__(self, promise: str, found: str) -> None:
         """Keep both as fields."""
@@ -46,7 +46,7 @@ class _Version:
         self.unit_ms: int | None = protection.get("unit")
         self.offset_ms: int = protection.get("offset", 0)
         self.late: set[int] = set()
-        """Units that became landmarks when their step had spent."""
+        """Units that became landmarks after their step had spent."""
         self.window: int = protection.get("window", 1) if self.level in {"landmark", "w-event"} else 1
         self.budget_nano: int = entry["budget_nano"]
         self.landmarks: set[int] = set()
@@ -54,7 +54,7 @@ class _Version:
         self.mark(protection.get("landmarks", ()))
 
     def mark(self, landmarks: Any) -> None:
-        """Take steps for landmarks: timestamps, and intervals without their end."""
+        """Treat steps as landmarks: timestamps, and intervals without their end."""
         length = self.unit_ms or self.step_ms
         for mark in landmarks:
             start, end = (mark, mark + 1) if isinstance(mark, int) else mark
@@ -67,11 +67,11 @@ class _Version:
         return unit * (self.unit_ms or self.step_ms) // self.step_ms
 
     def step_at(self, timestamp_ms: int) -> int:
-        """Return the step that a timestamp lies in."""
+        """Return the step that contains a timestamp."""
         return (timestamp_ms - self.offset_ms) // self.step_ms
 
     def most_nano(self) -> int:
-        """Return the largest sum that the level bounds: over all landmarks and any ``window`` steps in a row."""
+        """Return the largest sum that the level limits: over all landmarks and any ``window`` consecutive steps."""
         if self.level == "user":
             return sum(self.spends.values())
         if self.unit_ms is not None:
@@ -87,7 +87,7 @@ class _Version:
 
 
 class Books:
-    """All entries and releases of one partition that anybody could have read."""
+    """All entries and releases of one partition that anyone could have read."""
 
     def __init__(self) -> None:
         """Begin with empty logs."""
@@ -106,7 +106,7 @@ class Books:
         return not self._entries
 
     def enter(self, key: bytes | None, value: bytes) -> None:
-        """Take a record of the ledger.
+        """Record an entry of the ledger.
 
         Raises:
             ViolationError: if another entry had its place in the chain, or it breaks its policy's guarantee.
@@ -162,10 +162,10 @@ class Books:
             raise ViolationError("the cap of a member", f"{member}: {claims} of {caps} with {entry['series']}")
 
     def publish(self, value: bytes) -> None:
-        """Take a record of the releases.
+        """Record a release.
 
         Raises:
-            ViolationError: if no entry before it names it, or another one was published for its step.
+            ViolationError: if no earlier entry names it, or another one was published for its step.
         """
         if blake2b(value, digest_size=32).hexdigest() not in self._promised:
             raise ViolationError("entry before release", f"no entry yet for {value!r}")
@@ -176,7 +176,7 @@ class Books:
             raise ViolationError("what was seen binds", f"two releases: {before!r} and {value!r}")
 
     def without_lost_rejects(self, found: list[Any], wanted: list[Any], *, row_lost: bool) -> list[Any]:
-        """Leave out what is not wanted, once for each time that the log lost it: without its row nothing tells."""
+        """Omit what is not wanted, once for each time that the log lost it: nothing shows it without its row."""
         kept = []
         for one in found:
             if row_lost and one not in wanted and one.value in self.rejects_lost:
@@ -186,7 +186,7 @@ class Books:
         return kept
 
     def lose(self, values: list[bytes]) -> None:
-        """Forget entries that a log lost: nobody can be held to them."""
+        """Forget entries that a log lost: nobody is bound by them any more."""
         for value in values:
             entry = orjson.loads(value)
             self._lines[value] = self._lines.get(value, 1) - 1
@@ -209,7 +209,7 @@ def _member(series: str) -> str:
 
 
 def check_chains(ledger: list[bytes]) -> None:
-    """Check that the committed entries of each series follow each other without a gap.
+    """Check that the committed entries of each series form a chain without a gap.
 
     Raises:
         ViolationError: if they do not.

@@ -1,6 +1,6 @@
 """What a partition's committed outputs and rows must be.
 
-Outputs: its input in log order through the pure decision, as `replay` does. Rows: what its changelog says.
+Outputs come from its input in log order through the pure decision, as in `replay`. Rows come from its changelog.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ class Expected:
         self._decided: list[tuple[Context, list[InputRecord]]] = []
 
     def decide(self, context: Context, records: list[InputRecord]) -> tuple[list[Output], list[Output], list[Output]]:
-        """Return ledger entries, releases and rejects of the next records."""
+        """Return the ledger entries, releases and rejects of the next records."""
         found: tuple[list[Output], list[Output], list[Output]] = ([], [], [])
         outlets = Outlets(_into(found[0]), _into(found[1]), _into(found[2]), None)
         decider = Decider(context, self._rows.get, outlets, self._collection, self._members.get)
@@ -58,9 +58,9 @@ class Expected:
         return found
 
     def recovered(self, next_offset: int, get: Callable[[bytes], bytes | None]) -> None:
-        """Go on as after `recover`, which wrote rows (``get`` reads them) of all input before ``next_offset``.
+        """Continue as after `recover`, which wrote rows (``get`` reads them) of all input before ``next_offset``.
 
-        Input from there on is decided once more: its watermarks open steps again.
+        Input from there on is decided again: its watermarks reopen steps.
         """
         decided = self._decided
         again = [(context, [one for one in records if one.offset >= next_offset]) for context, records in decided]
@@ -74,9 +74,9 @@ class Expected:
                 self.decide(context, records)
 
     def _forget_watermarks(self, get: Callable[[bytes], bytes | None]) -> None:
-        """Take a series without open steps as `recover` wrote it (``get`` reads its rows): see docs/operating.md.
+        """Accept a series without open steps as `recover` wrote it (``get`` reads its rows): see docs/operating.md.
 
-        A watermark behind which nothing was open leaves no trace but in the row that was lost.
+        A watermark after which nothing was open leaves no trace except in the row that was lost.
         """
         for series, row in self._rows.items():
             if row.open_steps is not None and not row.open_steps.offsets:
@@ -86,10 +86,10 @@ class Expected:
 
 
 def check_copy(rows: Rows, log: Log) -> None:
-    """Check that a copy that was caught up holds what its changelog does, whatever it held before.
+    """Check that a caught-up copy contains what its changelog does, whatever it contained before.
 
     Raises:
-        ViolationError: if it holds other rows.
+        ViolationError: if it contains other rows.
     """
     held = rows.offset(log.partition)
     if held is not None and held >= log.stable:
@@ -106,10 +106,10 @@ def check_copy(rows: Rows, log: Log) -> None:
 
 
 def check_sealed(log: Log) -> None:
-    """Check that a changelog holds the sealed rows of the steps that its series say are open, and no others.
+    """Check that a changelog has the sealed rows of the steps that its series call open, and no others.
 
     Raises:
-        ViolationError: if one is missing, or is left of a step that is over.
+        ViolationError: if one is missing, or remains from a step that has ended.
     """
     held = MemoryRows()
     for record in log.visible(log.first, log.end, "read_committed"):
@@ -132,9 +132,9 @@ def check_sealed(log: Log) -> None:
 
 
 def observations(log: Log) -> list[int]:
-    """Return the offsets of all observations, whole or not: of what must have exactly one answer.
+    """Return the offsets of all observations, whole or not, which must each have exactly one answer.
 
-    A reading has none: its step has, also one of units.
+    A reading has no answer: its step has, and so has a step of units.
     """
     found = []
     for record in log.visible(log.first, log.end, "read_committed"):

@@ -22,7 +22,7 @@ _STARTS_SECONDS: Final = 12.0
 
 
 class Faults:
-    """Lets faults happen, and counts those that hit something."""
+    """Triggers faults, and counts those that had an effect."""
 
     def __init__(self, world: "World") -> None:
         """Let nothing happen yet."""
@@ -33,7 +33,7 @@ class Faults:
         """What had fenced each partition when the changelog last lost anything."""
 
     def happen(self, fault: Fault) -> None:
-        """Let a fault happen; it misses a worker that is dead or frozen."""
+        """Apply a fault; it misses a worker that is dead or frozen."""
         world = self._world
         if fault.kind in LOSSES:
             self._lose(fault)
@@ -137,9 +137,9 @@ class Faults:
         world.witness.lost(fault.kind, topic, fault.partition, gone)
 
     def _make_hole(self, fault: Fault) -> bool:
-        """Kill all workers, whose disks are lost, and lose an output of input that the rows then do not cover.
+        """Kill all workers and their disks, and lose an output of input that the rows then do not cover.
 
-        Return whether there was such an output that is not the last of its log: then nobody may go on.
+        Return whether there was such an output that is not the last of its log: then nobody may continue.
         """
         world, partition = self._world, fault.partition
         topic = getattr(world.names, fault.kind.partition(" ")[0])
@@ -180,7 +180,7 @@ class Faults:
         return True
 
     def cease(self) -> None:
-        """Let all faults end; half of the workers start once more, or all after a loss; none without faults."""
+        """End all faults; half of the workers restart, or all after a loss, or none without faults."""
         world, draw = self._world, Random(f"end {self._world.schedule.seed}")
         share = 1.0 if any(kind in LOSSES + HOLES for kind in self.happened) else 0.5
         for worker, life in enumerate(world.lives):

@@ -1,4 +1,4 @@
-"""The consumer of one worker: fetches input and changelogs, hands them on, tells the group what was acknowledged."""
+"""The consumer of one worker: fetches input and changelogs, hands them on, and reports acknowledgements."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SESSION_MS = 6_000
 _POLL_MS = 1_000_000
-"""How long a consumer may not ask for records before it leaves its group, as one whose app hangs."""
+"""How long a consumer may go without asking for records before it leaves its group, like a hanging app."""
 _HEARTBEAT_SECONDS = 0.6
 _COMMIT_SECONDS = 1.0
 _RETRY_SECONDS = 0.3
@@ -30,10 +30,10 @@ _LAGS_SECONDS = (0.1, 0.5, 2.0, 10.0)
 
 
 class Follower:
-    """The part that fills standby copies: it reads the changelogs of partitions that other workers own."""
+    """The part that fills standby copies: it reads the changelogs of partitions owned by other workers."""
 
     def __init__(self, life: "Life") -> None:
-        """Follow nothing; how far it lags differs from one life to the next."""
+        """Follow nothing; the lag differs from one life to the next."""
         world = life.world
         self._life, self._changelog = life, world.names.changelog
         self._draw = Random(f"follows {world.schedule.seed} {life.name}")
@@ -49,7 +49,7 @@ class Follower:
         self._positions = {}
 
     def assign(self, owned: Collection[int]) -> None:
-        """Follow the changelogs of some partitions that others own, each from its copy's last record on."""
+        """Follow the changelogs of some partitions owned by others, each from its copy's last record on."""
         if self._life.world.schedule.standbys:
             for partition in range(self._life.world.schedule.partitions):
                 if partition not in owned and self._draw.random() < _STANDS_BY:
@@ -83,11 +83,11 @@ class Handed:
     """The records of one fetch, to be acknowledged together."""
 
     def __init__(self, feed: "Feed", partition: int, end: int) -> None:
-        """Hold where they came from, and the offset behind them."""
+        """Store where the records came from, and the offset after them."""
         self._feed, self._partition, self._end = feed, partition, end
 
     def ack(self) -> None:
-        """Let the group's offset move behind it."""
+        """Let the group's offset move past them."""
         self._feed.acked[self._partition] = self._end
 
 
@@ -106,9 +106,9 @@ class Feed:
         self.generation = 0
         self.acked: dict[int, int] = {}
         self.rejoins = False
-        """Whether it joins again at its next heartbeat, though nobody asks."""
+        """Whether it rejoins at its next heartbeat, although nobody asks."""
         self._waits = False
-        """Whether it asks for records now, and there are none."""
+        """Whether it is asking for records while there are none."""
         self._asked_ms = life.world.now_ms()
         """When it last asked before that."""
 
@@ -140,7 +140,7 @@ class Feed:
         return await self._life.ask("earliest", lambda: self._life.world.events(partition).first)
 
     async def owns(self, partition: int, offset: int) -> bool:
-        """Tell whether the group takes an offset of this worker."""
+        """Return whether the group accepts an offset from this worker."""
         try:
             await self._commit({partition: offset})
         except KafkaError:
@@ -148,7 +148,7 @@ class Feed:
         return True
 
     def keep(self, partition: int, offset: int) -> None:
-        """Let the group's offset go no further."""
+        """Let the group's offset go no further than this."""
         self._kept[partition] = offset
 
     # What it does by itself
@@ -158,7 +158,7 @@ class Feed:
         self._due.set()
 
     async def fetch(self) -> None:
-        """Hand on what there is, for ever."""
+        """Hand on the available records, forever."""
         while True:
             self._due.clear()
             self._asked_ms, brought = self._life.world.now_ms(), False
@@ -204,13 +204,13 @@ class Feed:
         return position, world.events_id, found
 
     async def commit(self) -> None:
-        """Tell the group what was acknowledged, every second."""
+        """Report acknowledgements to the group every second."""
         while True:
             await asyncio.sleep(_COMMIT_SECONDS)
             await self.commit_acked()
 
     async def commit_acked(self) -> None:
-        """Tell the group what was acknowledged so far."""
+        """Report to the group what was acknowledged so far."""
         offsets = {partition: min(end, self._kept[partition]) for partition, end in sorted(self.acked.items())}
         self.acked.clear()
         if offsets:
@@ -228,7 +228,7 @@ class Feed:
         await self._life.ask("commit offsets", lambda: life.group.commit(member, generation, places, world.now_ms()))
 
     async def belong(self) -> None:
-        """Be a member of the group, generation after generation."""
+        """Belong to the group, generation after generation."""
         while True:
             while self._hangs():  # noqa: ASYNC110 (it passes with time, and by no event)
                 await asyncio.sleep(_RETRY_SECONDS)

@@ -30,10 +30,10 @@ REQUESTS: Final = ENDS | {"add", "send", "fence", "connect", "commit offsets"}
 
 
 class Lost(NamedTuple):
-    """What is to happen to the next of some requests."""
+    """What is to happen to the next one of some requests."""
 
     how: Literal["request", "answer", "late"]
-    """Late: its sender gave it up, and sent it again or something else, when it arrives after all."""
+    """Late: when it finally arrives, its sender has given it up, and sent it again or sent something else."""
     points: frozenset[str] = REQUESTS
     seconds: float = 0.0
     """How much later than that."""
@@ -44,7 +44,7 @@ class KilledError(BaseException):
 
 
 class Life:
-    """What runs between two starts of one worker."""
+    """Everything that runs between two starts of one worker."""
 
     def __init__(
         self, world: "World", name: str, context: Context, rows: DiskRows, application: str = APPLICATION
@@ -68,14 +68,14 @@ class Life:
 
     @property
     def runs(self) -> bool:
-        """Whether it is neither dead nor frozen nor over."""
+        """Whether it is not dead, frozen or ended."""
         return self.process.state == "runs" and not self.ended
 
     def __repr__(self) -> str:
         return self.name
 
     def is_well(self) -> bool:
-        """Tell whether it had the time to let its transaction end before its partitions went to others."""
+        """Return whether it had time to let its transaction end before its partitions went to others."""
         now = self.world.loop.time()
         quick = self.world.schedule.latency <= _WELL_LATENCY and now > self.slow_until
         return quick and self.runs and now > self.troubled_until
@@ -85,7 +85,7 @@ class Life:
         self.world.loop.start(self.process, self._live())
 
     def ask_to_end(self) -> None:
-        """Let it end as after SIGTERM."""
+        """Let it end as on SIGTERM."""
         self._end.set()
 
     async def _live(self) -> None:
@@ -103,18 +103,18 @@ class Life:
         self.ended = True
 
     def failed(self) -> BaseException | None:
-        """Return what ended a part of it that should not have ended."""
+        """Return what ended a part of it that should have continued."""
         errors = (task.exception() for task in self._beside if task.done() and not task.cancelled())
         return next((error for error in errors if error is not None and not isinstance(error, KilledError)), None)
 
     def perhaps_die(self, moment: str) -> None:
-        """Die if this is the moment."""
+        """Die if this is the chosen moment."""
         if self.dies == moment:
             self.world.loop.kill(self.process)
             raise KilledError
 
     def now_ms(self) -> int:
-        """Return what this machine takes for the time."""
+        """Return the time by this machine's clock."""
         return self.world.now_ms() + int(self.skew_seconds * 1000)
 
     # The network
@@ -128,7 +128,7 @@ class Life:
         return await self.world.cluster.request(point, self.name, effect)
 
     async def exchange(self, point: str, effect: Callable[[], _T]) -> _T:
-        """Do as `ask`: what is on its way takes effect even if this process dies meanwhile."""
+        """Do the same as `ask`, but a request under way takes effect even if this process dies meanwhile."""
         loop = self.world.loop
         found: asyncio.Future[_T] = loop.create_future()
         lost = self.loses if self.loses is not None and point in self.loses.points else None
@@ -172,7 +172,7 @@ class Life:
     # What it was given
 
     def takes_input(self, partition: int) -> bool:
-        """Tell whether a partition takes input."""
+        """Return whether a partition accepts input."""
         return partition in self.partitions.running
 
     def delivered(self, partition: int, topic_id: str, records: list[InputRecord]) -> None:
@@ -182,18 +182,18 @@ class Life:
             versions[topic_id, record.timestamp_ms] = record
 
     def was_given(self, partition: int, offset: int) -> dict[str, list[InputRecord]]:
-        """Return the records that were handed on at an offset, by topic id; a log that lost its end has several."""
+        """Return the records handed on at an offset, by topic id; a log that lost its end has several."""
         found: dict[str, list[InputRecord]] = {}
         for (topic_id, _), record in self._delivered.get((partition, offset), {}).items():
             found.setdefault(topic_id, []).append(record)
         return found
 
     def given_behind(self, partition: int, end: int) -> bool:
-        """Tell whether a record at or behind an offset was handed on."""
+        """Return whether a record at or after an offset was handed on."""
         return any(number == partition and offset >= end for number, offset in self._delivered)
 
     def took_over(self, partition: int) -> None:
-        """Check the rows of a partition that were read back, if nobody else fenced it and nothing was lost since."""
+        """Check a partition's rows that were read back, if nobody else fenced it and nothing was lost since."""
         world = self.world
         changed = world.fencers.get(partition) is not self or world.faults.cut.get(partition) == world.fences[partition]
         if not changed and "changelog head" not in world.witness.faults[partition]:

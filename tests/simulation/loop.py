@@ -1,7 +1,7 @@
-"""An event loop in virtual time: it jumps to the next timer, and runs what is ready in an order drawn from a seed.
+"""An event loop in virtual time: it jumps to the next timer, and runs ready callbacks in a seeded order.
 
 There is no I/O and no thread: a run is a function of its seed. Every callback belongs to the process in whose context
-it was made. One that is frozen has its callbacks kept until it is woken; of one that was killed none runs any more.
+it was made. The callbacks of a frozen process are kept until it is woken; those of a killed process never run again.
 """
 
 import asyncio
@@ -17,15 +17,15 @@ from typing import Any, Literal, TypeVar
 _T = TypeVar("_T")
 
 MOST_STEPS = 1_000_000
-"""Callbacks after which a run counts as one that never ends."""
+"""The number of callbacks after which a run counts as never ending."""
 
 
 class NeverEndsError(Exception):
-    """Nothing can happen any more although somebody waits, or things happen for ever."""
+    """Nothing more can happen although somebody waits, or things keep happening for ever."""
 
 
 class Process:
-    """What dies, freezes and wakes as one."""
+    """A unit that dies, freezes and wakes as one."""
 
     def __init__(self, name: str) -> None:
         """Run from now on."""
@@ -42,12 +42,12 @@ _PROCESS: ContextVar[Process | None] = ContextVar("process", default=None)
 
 
 def current_process() -> Process | None:
-    """Return the process whose callback runs now; None: the world around them."""
+    """Return the process whose callback is running, or None for the surrounding world."""
     return _PROCESS.get()
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
-    """Runs callbacks one by one; its time passes only when none is ready."""
+    """Runs callbacks one by one; its time passes only if none is ready."""
 
     # Attributes of the base class that its stubs do not name.
     _ready: deque[events.Handle]
@@ -76,23 +76,23 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return context.run(self.create_task, coroutine)
 
     def freeze(self, process: Process) -> None:
-        """Keep what a process would do from now on."""
+        """Keep everything a process would do from now on."""
         process.state = "frozen"
 
     def wake(self, process: Process) -> None:
-        """Let a frozen process go on: all that fell due meanwhile is ready at once."""
+        """Let a frozen process continue: everything that fell due meanwhile is ready immediately."""
         process.state = "runs"
         self._ready.extend(process.kept)
         process.kept.clear()
 
     def kill(self, process: Process) -> None:
-        """Let nothing of a process run any more."""
+        """Stop everything of a process for good."""
         process.state = "dead"
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Callable[..., _T], *args: Any
     ) -> "asyncio.Future[_T]":
-        """Run at once what would run in a thread: a thread's time passes on no virtual clock."""
+        """Run immediately what would run in a thread: a thread's time passes on no virtual clock."""
         del executor
         done: asyncio.Future[_T] = self.create_future()
         done.set_result(func(*args))
@@ -123,7 +123,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             raise NeverEndsError(f"{self.steps} callbacks by {self._now:.3f} s, and no end")
 
     def _fall_due(self) -> None:
-        """Make timers ready whose time has come; when nothing else is, that of the next one comes now."""
+        """Make due timers ready; if nothing else is ready, the next timer becomes due now."""
         timers = self._scheduled
         while timers and timers[0].cancelled():
             heapq.heappop(timers)
@@ -135,16 +135,16 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self._ready.append(heapq.heappop(timers))
 
     def _timer_handle_cancelled(self, handle: events.TimerHandle) -> None:
-        """Do nothing: cancelled timers fall out when their time has come."""
+        """Do nothing: cancelled timers are dropped when they are due."""
 
     def _process_events(self, event_list: Any) -> None:
         """Do nothing: there is no I/O."""
 
     def _write_to_self(self) -> None:
-        """Do nothing: nobody calls from another thread."""
+        """Do nothing: no other thread makes calls."""
 
     def dismantle(self, processes: list[Process]) -> None:
-        """Cancel whatever is left of the processes, so that nothing of them is complained of later."""
+        """Cancel whatever is left of the processes, so that no complaints about them follow."""
         processes = [*processes, self._around]
         self._scheduled.clear()
         self.steps = 0
@@ -172,7 +172,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
 @contextmanager
 def virtual_loop(seed: object) -> Iterator[VirtualLoop]:
-    """Give a loop whose order of callbacks ``seed`` draws, and close it."""
+    """Yield a loop whose order of callbacks is drawn from ``seed``, and close it."""
     loop = VirtualLoop(Random(f"order {seed}"))
     try:
         yield loop

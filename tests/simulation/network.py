@@ -1,4 +1,4 @@
-"""What the workers of a run share: a cluster at the end of a network, settings, a key for heads."""
+"""What the workers of a run share: a cluster across a network, settings, a key for heads."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -31,7 +31,7 @@ _REBALANCE_MS: Final = 15_000
 
 
 class Quiet(Metrics):
-    """Measures nothing: thousands of workers begin in a minute."""
+    """Measures nothing: thousands of workers start in a minute."""
 
     def __init__(self) -> None:
         """Make no measure."""
@@ -50,7 +50,7 @@ SIGNING_KEY: Final = SigningKey(Ed25519PrivateKey.from_private_bytes(bytes(32)))
 def settings_of(
     application: str, partitions: int, batch_records: int, cached_series: int, separator: str | None
 ) -> Settings:
-    """Return the settings of every worker; with few ``cached_series`` rows are read back while a batch commits."""
+    """Return the settings of every worker; if ``cached_series`` is small, rows are read back during commits."""
     given: dict[str, Any] = {
         "application": application,
         "prefix": APPLICATION,
@@ -73,7 +73,7 @@ def settings_for(schedule: Schedule, application: str) -> Settings:
 
 
 class DistantCluster(MemoryCluster):
-    """The cluster in memory, at the end of each worker's network."""
+    """The cluster in memory, across each worker's network."""
 
     def __init__(self, world: "World") -> None:
         """Begin without topics."""
@@ -84,10 +84,10 @@ class DistantCluster(MemoryCluster):
         )
         self._world = world
         self.grown = True
-        """Whether a log got anything since somebody looked."""
+        """Whether a log has grown since somebody last looked."""
 
     def append(self, *arguments: Any, **named: Any) -> int:
-        """Append, and tell that there is something to look at."""
+        """Append, and report that there is something to look at."""
         self.grown = True
         return super().append(*arguments, **named)
 
@@ -104,14 +104,14 @@ class DistantBrokers(MemoryBrokers):
     """The cluster as one worker's partitions see it."""
 
     def __init__(self, life: "Life") -> None:
-        """Ask by the network of a worker."""
+        """Make requests through the network of a worker."""
         world = life.world
         names = TopicNames.of(APPLICATION, life.application)
         super().__init__(world.cluster, life.name, life.application, names, transaction_timeout_ms=TRANSACTION_MS)
         self._life = life
 
     async def fence(self, partition: int) -> MemoryWriter:
-        """Fence, and let the world know who did last: who was frozen may hear of its own fence after the next one."""
+        """Fence, and record who did so last: a frozen worker may hear of its own fence after the next one."""
         writer, world = await super().fence(partition), self._life.world
         if self._life.application == APPLICATION and writer.identity > world.fences.get(partition, NOBODY):
             world.fences[partition], world.fencers[partition] = writer.identity, self._life

@@ -1,4 +1,4 @@
-"""What somebody does beside the workers: runs a second application by mistake, and rebuilds rows that are lost."""
+"""What an operator does beside the workers: run a second application by mistake, and rebuild lost rows."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 STRANGER: Final = "other"
-"""The second application, whose prefix is that of the first."""
+"""The second application, which has the same prefix as the first."""
 _ROWS_LOST: Final[frozenset[StopReason]] = frozenset({"changelog-short", "row-missing", "row-behind"})
 _RECOVERABLE: Final[frozenset[str]] = frozenset(
     {"second application", *TROUBLES, "changelog head", "changelog tail", "changelog remade"}
 ) - {"key", "configuration"}
-"""What leaves ledger, releases, rejects and input whole, and what decides them as it was."""
+"""Events that leave ledger, releases, rejects and input whole, and what decides them unchanged."""
 _HOLES: Final[dict[str, StopReason]] = {"releases hole": "releases-short", "rejects hole": "rejects-short"}
-"""Outputs that are given up if they are missing, and why partitions stop without them."""
+"""Outputs that are given up if they are missing, and the reasons why partitions stop without them."""
 _CLAIM: Final = b""
 _SENT_AGAIN: Final = 5
 
 
 class Operator:
-    """Does to a world what its schedule says, and checks what comes of it."""
+    """Does to a world what its schedule says, and checks the results."""
 
     def __init__(self, world: "World") -> None:
         """Do nothing yet."""
@@ -62,11 +62,11 @@ class Operator:
         self._stranger.ask_to_end()
 
     def is_writer(self, life: Life) -> bool:
-        """Tell whether it was `recover` that wrote."""
+        """Return whether `recover` was the writer."""
         return life is self._recovers
 
     def can_recover(self) -> bool:
-        """Tell whether partitions stopped for lost rows or a hole, and what else they are rebuilt from is whole."""
+        """Return whether partitions stopped for lost rows or a hole, and their other sources are whole."""
         world = self._world
         reasons = set(world.stopped().values())
         recoverable = _RECOVERABLE | _HOLES.keys()
@@ -84,7 +84,7 @@ class Operator:
             raise ViolationError("every partition goes on after recover", f"it stops: {stopped}")
 
     async def recover(self) -> None:
-        """Rebuild the rows of every partition, and send some records more."""
+        """Rebuild the rows of every partition, and send some more records."""
         world, schedule = self._world, self._world.schedule
         life = self._recovers = world.lives_by_name["recover"] = Life(world, "recover", world.context(), DiskRows())
         brokers = DistantBrokers(life)
@@ -110,7 +110,7 @@ class Operator:
             world.send(record)
 
     async def _recover(self, recovery: Rebuilding, partition: int) -> None:
-        """Rebuild the rows of a partition; give up what a hole took, which `recover` has to name before."""
+        """Rebuild the rows of a partition; give up what a hole took, which `recover` has to name first."""
         world = self._world
         wanted = {_HOLES[kind] for kind in world.witness.faults[partition] & _HOLES.keys()}
         accepted, told = AcceptedLosses(), ""

@@ -1,4 +1,4 @@
-"""The rules of the production code that the simulation must miss, one by one."""
+"""The rules of the production code whose absence the simulation must notice, one by one."""
 
 from typing import Final
 

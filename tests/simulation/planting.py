@@ -1,6 +1,6 @@
-"""Protocol faults: the production code with one rule left out, each by a patch of a few words of one method.
+"""Protocol faults: the production code with one rule left out, each by patching a few words of one method.
 
-A check that cannot fail proves nothing: the simulation has to find each of these.
+A check that cannot fail proves nothing: the simulation has to find each of these faults.
 """
 
 import importlib
@@ -18,15 +18,15 @@ class Planted(NamedTuple):
     rule: str
     """What the rule says."""
     place: str
-    """Module, and the function or method in it, after a colon."""
+    """The module and the function or method in it, separated by a colon."""
     seed: int
     """The first that finds it."""
     changes: tuple[tuple[str, str], ...]
-    """What stands there once, and what takes its place."""
+    """Texts that occur there once, and their replacements."""
 
 
 def _function(place: str) -> tuple[Any, str, Any]:
-    """Return the owner of a function, its name and itself."""
+    """Return the owner of a function, its name and the function itself."""
     module, _, path = place.partition(":")
     owner: Any = importlib.import_module(module)
     *outer, name = path.split(".")

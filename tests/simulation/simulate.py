@@ -24,13 +24,13 @@ class Outcome:
     happened: Counter[str]
     transactions: int
     records: int
-    """How many were decided, whatever came of it."""
+    """How many records were decided, whatever the outcome."""
     together: int
-    """How many of these as columns."""
+    """How many of these were decided as columns."""
 
 
 def simulate(schedule: Schedule) -> Outcome:
-    """Run a schedule to its end, or to the first promise that is broken."""
+    """Run a schedule to its end, or to the first broken guarantee."""
     with _silence(), _counted() as counts, virtual_loop(schedule.seed) as loop:
         world = World(schedule, loop)
         violation: ViolationError | None = None
@@ -47,7 +47,7 @@ def simulate(schedule: Schedule) -> Outcome:
 
 @contextmanager
 def _counted() -> Iterator[Counter[str]]:
-    """Count the records that are decided, and how many of them as columns."""
+    """Count the records that are decided, and how many of them are decided as columns."""
     counts, before = Counter[str](), BatchDecider.decide
 
     def counting(decider: BatchDecider, records: Records) -> Iterator[None]:
@@ -64,7 +64,7 @@ def _counted() -> Iterator[Counter[str]]:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Let nobody log, and the collector of garbage wait: it would run in the midst of others' tasks."""
+    """Silence logging, and pause the garbage collector: it would run in the middle of others' tasks."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     gc.disable()
@@ -76,7 +76,7 @@ def _silence() -> Iterator[None]:
 
 
 def shrunk(schedule: Schedule, broken: Callable[[Schedule], bool]) -> Schedule:
-    """Return a schedule that is still broken, without the faults and records that it does not need for that."""
+    """Return a schedule that still fails, without the faults and records that it does not need for that."""
     smaller = True
     while smaller:
         smaller = False

@@ -1,4 +1,4 @@
-"""The loop in virtual time: nobody waits, orders are drawn, and a killed process does nothing any more."""
+"""The loop in virtual time: nobody waits, orders are drawn, and a killed process does nothing more."""
 
 import asyncio
 import threading
@@ -12,7 +12,7 @@ DAY_SECONDS = 86_400.0
 
 
 def test_a_day_passes_at_once() -> None:
-    """Sleeps and timeouts take their time on the loop's clock, and none on the wall's."""
+    """Sleeps and timeouts take time on the loop's clock, but none on the wall clock."""
 
     async def main(loop: VirtualLoop) -> list[float]:
         """Run in virtual time."""
@@ -28,7 +28,7 @@ def test_a_day_passes_at_once() -> None:
 
 
 def test_there_are_no_threads() -> None:
-    """What goes to a thread elsewhere is done at once: a timer that comes next does not overtake it."""
+    """Work that goes to a thread elsewhere is done immediately: the next timer does not overtake it."""
 
     async def main(loop: VirtualLoop) -> list[float]:
         """Run in virtual time, beside a timer that is due next."""
@@ -40,7 +40,7 @@ def test_there_are_no_threads() -> None:
 
 
 def test_the_seed_draws_the_order() -> None:
-    """What is ready at the same time runs in an order that the seed alone gives."""
+    """Callbacks ready at the same time run in an order that depends only on the seed."""
 
     def order(seed: int) -> list[int]:
         async def main(_: VirtualLoop) -> list[int]:
@@ -63,7 +63,7 @@ def test_the_seed_draws_the_order() -> None:
 
 
 def test_a_killed_process_runs_no_cleanup() -> None:
-    """As after kill -9: no `finally`, no `except`, until the run is over."""
+    """As after kill -9, no `finally` and no `except` runs until the run is over."""
     said: list[str] = []
 
     async def main(loop: VirtualLoop) -> None:
@@ -113,7 +113,7 @@ def test_a_frozen_process_goes_on_late() -> None:
 
 
 def test_a_wait_without_end_is_found() -> None:
-    """Who waits for what never comes is told, not waited for."""
+    """A wait for something that never comes is reported, not waited for."""
 
     async def main(_: VirtualLoop) -> None:
         """Run in virtual time."""

@@ -25,14 +25,14 @@ EARLY_ROWS = Planted(
 
 @pytest.mark.parametrize("fault", PLANTED, ids=[fault.name for fault in PLANTED])
 def test_a_rule_that_is_left_out_is_found(fault: Planted) -> None:
-    """The seed of the fault breaks a guarantee with the fault in the code, and none without it."""
+    """The seed breaks a guarantee with its fault in the code, and none without the fault."""
     with planted(fault):
         assert simulate(drawn(fault.seed)).violation is not None
     assert simulate(drawn(fault.seed)).violation is None
 
 
 def test_rows_written_before_their_commit_are_found_or_discarded() -> None:
-    """Two rules keep them out: a copy whose last record was aborted is discarded; without that rule they are found."""
+    """Two rules keep them out: a copy whose last record was aborted is discarded; otherwise they are found."""
     behind = next(fault for fault in PLANTED if fault.name == "a copy's lost end not noticed behind markers")
     with planted(EARLY_ROWS), planted(behind):
         assert simulate(drawn(EARLY_ROWS.seed)).violation is not None
@@ -41,7 +41,7 @@ def test_rows_written_before_their_commit_are_found_or_discarded() -> None:
 
 
 def test_the_page_counts_the_faults() -> None:
-    """`docs/simulation.md` says how many there are; no two have one name, and the seeds differ."""
+    """`docs/simulation.md` gives the number of faults; their names and seeds are all different."""
     assert f"Each of the {len(PLANTED)} planted faults" in PAGE.read_text()
     assert len({fault.name for fault in PLANTED}) == len(PLANTED)
     assert all(fault.rule for fault in PLANTED)
@@ -49,7 +49,7 @@ def test_the_page_counts_the_faults() -> None:
 
 
 def test_a_failing_schedule_shrinks() -> None:
-    """What is left still fails, and has nothing that it does not need."""
+    """The rest still fails, and contains nothing unnecessary."""
     fault = next(one for one in PLANTED if one.name == "release before entry")
 
     def broken(schedule: Schedule) -> bool:

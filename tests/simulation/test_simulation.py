@@ -22,7 +22,7 @@ _TRACES = (
 
 SILENCE_SECONDS = 7_200.0
 AFTERWARDS = 10
-"""How many records then come again."""
+"""The number of records that come again afterwards."""
 
 IDLE_TIME_COUNTS = Planted(
     "the idle time counts as processing",
@@ -39,13 +39,13 @@ IDLE_TIME_COUNTS = Planted(
 
 @cache
 def outcome(seed: int) -> Outcome:
-    """Return what a seed's schedule came to in this process; it comes to the same again (below)."""
+    """Return the outcome of a seed's schedule in this process; a repetition gives the same (below)."""
     return simulate(drawn(seed))
 
 
 @pytest.mark.parametrize("part", range(_PARTS))
 def test_no_schedule_breaks_a_promise(part: int, seeds: int) -> None:
-    """Whatever dies, freezes, is cut off or lost: each promise of `docs/simulation.md` is kept."""
+    """Each guarantee of `docs/simulation.md` is kept, whatever dies, freezes, is cut off or lost."""
     broken = {
         seed: f"{found}; run it again: python -m tests.simulation --seed {seed}"
         for seed in range(1 + part, seeds + 1, _PARTS)
@@ -56,7 +56,7 @@ def test_no_schedule_breaks_a_promise(part: int, seeds: int) -> None:
 
 @pytest.mark.parametrize("seed", [1532, 1907, 2690])
 def test_readings_of_units_have_no_output_when_rows_are_lost(seed: int) -> None:
-    """The group's offset passes them: `recover` takes them for decided, and for nothing that somebody skipped."""
+    """The group's offset passes them: `recover` treats them as decided, not as something that somebody skipped."""
     assert simulate(drawn(seed)).violation is None
 
 
@@ -68,7 +68,7 @@ def test_a_seed_runs_again_alike(seed: int) -> None:
 
 @pytest.mark.parametrize("hashing", ["0", "7"])
 def test_seeds_run_alike_in_another_process(hashing: str) -> None:
-    """The same seeds give the same traces there, under another order of hashes too."""
+    """There, the same seeds give the same traces, even under another order of hashes."""
     found = subprocess.run(
         [sys.executable, "-c", _TRACES],
         env={**os.environ, "PYTHONHASHSEED": hashing},  # noqa: TID251 (the child's environment, not ours)
@@ -98,7 +98,7 @@ def test_every_kind_of_fault_is_drawn() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_workers_decide_what_comes_after_hours_of_silence(seed: int) -> None:
-    """The workers that ran before do: none of them starts again."""
+    """These are the workers that ran before: none of them restarts."""
     assert simulate(silent(seed)).violation is None
 
 
@@ -111,7 +111,7 @@ def test_it_is_found_that_idle_time_counts_as_processing() -> None:
 
 
 def silent(seed: int) -> Schedule:
-    """Return the schedule of a seed without its faults, and some records once more after the silence."""
+    """Return a seed's schedule without its faults, and with some more records after the silence."""
     schedule = drawn(seed)
     again = (record._replace(at=BUSY_SECONDS + SILENCE_SECONDS) for record in schedule.records[-AFTERWARDS:])
     return replace(schedule, records=(*schedule.records, *again), faults=(), stranger=None)

@@ -1,4 +1,4 @@
-"""Who sees everything: reads each log as it grows, and judges every record, transaction and stop."""
+"""An omniscient witness: reads each log as it grows, and judges every record, transaction and stop."""
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,7 +27,7 @@ _PUBLIC_KEY: Final = Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key(
 
 
 class _Account:
-    """What is known of one partition."""
+    """What is known about one partition."""
 
     def __init__(self) -> None:
         self.books = Books()
@@ -36,23 +36,23 @@ class _Account:
         self.closed: dict[tuple[str, int], list[Any]] = {}  # committed here, but not in the changelog yet
         self.expected: Expected | None = None
         self.topic: str | None = None
-        """The id of the events topic that is decided, by the last partition row."""
+        """The id of the events topic that is decided, according to the last partition row."""
         self.decided = -1
-        """The first input offset that is not decided, by the last partition row."""
+        """The first input offset that is not decided, according to the last partition row."""
         self.committed: dict[str, list[bytes]] = {}
         self.answers: dict[int, int] = {}
         self.must_stop: dict[str, int] = {}
-        """By topic: up to where it was, of logs without which nobody may go on; 0 unless it is its end that is lost."""
+        """The former end of each essential log, by topic; 0 unless it is the log's end that is lost."""
         self.holes: list[tuple[str, bytes]] = []
         """What is missing in the middle of a log, by topic."""
         self.rebuilt: dict[bytes | None, bytes | None] = {}
-        """The rows that `recover` wrote, until it writes that of the partition."""
+        """The rows that `recover` wrote, until it writes the partition's row."""
         self.blind = False
-        """Whether records of a running transaction were lost: what it comes to cannot be foretold."""
+        """Whether records of a running transaction were lost: its result cannot be predicted."""
 
 
 class Witness:
-    """Judges a run while it goes on."""
+    """Judges a run while it is under way."""
 
     def __init__(self, world: "World", names: TopicNames, partitions: int) -> None:
         """Know of nothing yet."""
@@ -64,10 +64,10 @@ class Witness:
         self.transactions = 0
 
     def look(self, life: "Life | None", point: str) -> None:
-        """Read what came since the last look, by a request of ``life``; None: time alone passed.
+        """Read what has come since the last look, by a request of ``life``; None: only time has passed.
 
         Raises:
-            ViolationError: if a promise is broken.
+            ViolationError: if a guarantee is broken.
         """
         if life is not None and life.application != APPLICATION:
             raise ViolationError("a second application writes nothing", f"{life} wrote: {point}")
@@ -160,7 +160,7 @@ class Witness:
 
     @staticmethod
     def _recovered(account: _Account, rows: list[Any], row: Any, found: list[list[Output]]) -> None:
-        """Judge a transaction of `recover`: rows alone, and not beyond what was decided."""
+        """Judge a transaction of `recover`: only rows, and not beyond what was decided."""
         decided = account.expected.next_offset if account.expected is not None else 0
         account.rebuilt.update({record.key: record.value for record, _ in rows})
         if account.expected is not None and row is not None:
@@ -180,14 +180,14 @@ class Witness:
         return versions[0] if len(versions) == 1 else None
 
     def _abort(self, records: list[Any], by: "Life | None") -> None:
-        """Check that who fenced a partition did not abort what its owner had time to end."""
+        """Check that whoever fenced a partition did not abort what its owner had time to end."""
         entries = [(record.producer, epoch) for record, epoch in records if record.key != CLAIM]
         owner = self._writers.get(entries[-1]) if entries else None
         if by is not None and owner is not None and owner is not by and owner.is_well() and by.is_well():
             raise ViolationError("a rebalance aborts nothing", f"{by} fences {owner}")
 
     def lost(self, kind: str, topic: str, partition: int, values: list[bytes]) -> None:
-        """Take notice that a log lost records."""
+        """Note that a log lost records."""
         account = self._accounts[partition]
         if topic == self._names.ledger and kind.endswith("tail"):
             account.books.lose(values)
@@ -207,11 +207,11 @@ class Witness:
             account.blind = True
 
     def must_stop(self, partition: int) -> bool:
-        """Return whether nobody may go on with a partition unless somebody accepts what is gone."""
+        """Return whether nobody may continue a partition unless somebody accepts the loss."""
         return bool(self._accounts[partition].must_stop)
 
     def accept(self, partition: int) -> None:
-        """Take notice that what holes took from releases and rejects is given up: it is never published again."""
+        """Note that what holes took from releases and rejects is given up: it is never published again."""
         account = self._accounts[partition]
         for topic, value in account.holes:
             if topic in account.must_stop:
@@ -232,14 +232,14 @@ class Witness:
                 raise ViolationError("a partition stops for a loss alone", f"{life.name}: {partition} ({reason})")
 
     def decided(self, partition: int) -> int:
-        """Return the first input offset that is not decided, by what was committed."""
+        """Return the first input offset that is not decided, according to what was committed."""
         return self._accounts[partition].decided
 
     def end(self, partition: int) -> None:
         """Judge a partition whose input is decided.
 
         Raises:
-            ViolationError: if something is missing, or there twice.
+            ViolationError: if something is missing or duplicated.
         """
         account = self._accounts[partition]
         for topic, end in account.must_stop.items():
@@ -266,7 +266,7 @@ class Witness:
             raise ViolationError("every input is answered once", f"answers by offset: {wrong}")
 
     def check_heads(self, partitions: set[int]) -> None:
-        """Check that signed heads vouch for every entry of the ledger, as the audit does, which shares no code.
+        """Check that signed heads vouch for every ledger entry, like the audit, which shares no code.
 
         Raises:
             ViolationError: if one is missing, or does not agree.

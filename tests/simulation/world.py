@@ -38,7 +38,7 @@ _ENDS: Final = frozenset({"commit", "abort", "fence"})
 
 
 async def _inline(call: Callable[..., None], *arguments: Any) -> None:
-    """Run a call at once: a thread would take real time."""
+    """Run a call immediately: a thread would take real time."""
     call(*arguments)
 
 
@@ -46,7 +46,7 @@ class World:
     """Everything of one run."""
 
     def __init__(self, schedule: Schedule, loop: VirtualLoop) -> None:
-        """Make the topics; `run` does the rest."""
+        """Create the topics; `run` does the rest."""
         self.schedule, self.loop, self.metrics = schedule, loop, QUIET
         self.names = TopicNames.of(APPLICATION, APPLICATION)
         self._around = copy_context()
@@ -65,7 +65,7 @@ class World:
         self.lives_by_name: dict[str, Life] = {}
         self.fences: dict[int, Identity] = {}
         self.fencers: dict[int, Life] = {}
-        """Who fenced each partition last: no other worker's view of it counts."""
+        """The last to fence each partition: no other worker's view of it counts."""
         self.restart_at = [0.0] * schedule.workers
         self.faults = Faults(self)
         self.operator = Operator(self)
@@ -94,7 +94,7 @@ class World:
         )
 
     def context(self) -> Context:
-        """Return what workers decide with that start now."""
+        """Return the context with which workers starting now decide."""
         return context_of(*self.installed, self._route, members=self.schedule.members)
 
     def secret(self) -> bytes:
@@ -116,16 +116,16 @@ class World:
         return START_MS + int(self.loop.time() * 1000)
 
     def latency(self, life: Life) -> float:
-        """Return how long something is on its way."""
+        """Return how long a message takes to arrive."""
         slow = _SLOWER if self.loop.time() < life.slow_until else 1
         return self.schedule.latency * self._network.uniform(0.1, 1.9) * slow
 
     def later(self, seconds: float, callback: Callable[..., None], *arguments: Any) -> None:
-        """Call something of the world's in so many seconds."""
+        """Call a function of the world's after so many seconds."""
         self.loop.call_later(seconds, callback, *arguments, context=self._around)
 
     def effect(self, life: Life, point: str, effect: Callable[[], _T]) -> _T:
-        """Let a request take effect, and look what came of it."""
+        """Let a request take effect, and look at the result."""
         self.cluster.elapse()
         self._look(None, "time")
         try:
@@ -149,17 +149,17 @@ class World:
             self.break_off(error)
 
     def break_off(self, error: Exception) -> None:
-        """End the run: a promise was broken."""
+        """End the run because a guarantee was broken."""
         if not self._broken.done():
             self._broken.set_exception(error)
 
     def note(self, *words: object) -> None:
-        """Take something up into the trace."""
+        """Add something to the trace."""
         self._trace.update(f"{self.loop.time():.6f} {' '.join(map(str, words))}\n".encode())
 
     @property
     def trace(self) -> str:
-        """A digest of all that happened, in order."""
+        """A digest of everything that happened, in order."""
         return self._trace.hexdigest()
 
     # Input
@@ -188,7 +188,7 @@ class World:
                 life.feed.look()
 
     def was_given(self, partition: int) -> bool:
-        """Tell whether a worker was given input that its log does not hold any more."""
+        """Return whether a worker was given input that its log no longer contains."""
         end = self.events(partition).end
         return any(life.given_behind(partition, end) for life in self.lives_by_name.values())
 
@@ -198,7 +198,7 @@ class World:
         """Live through the schedule.
 
         Raises:
-            ViolationError: if a promise was broken.
+            ViolationError: if a guarantee was broken.
         """
         course = self.loop.create_task(self._course())
         await asyncio.wait({course, self._broken}, return_when=asyncio.FIRST_COMPLETED)
@@ -243,7 +243,7 @@ class World:
         self.witness.check_heads(set(range(self.schedule.partitions)) - set(stopped))
 
     async def end_workers(self) -> None:
-        """Let every worker end in good order."""
+        """Let every worker end in an orderly way."""
         for life in self.lives:
             if life is not None:
                 life.ask_to_end()

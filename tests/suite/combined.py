@@ -1,4 +1,4 @@
-"""Combinations of parameters, of which `make test` takes a part that meets each value of each of them."""
+"""Combinations of parameters: `make test` takes a part that includes each value of each parameter."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -11,8 +11,8 @@ from _pytest.mark import ParameterSet
 def combined(*axes: Sequence[Any], every: int) -> list[ParameterSet]:
     """Return all combinations of a test's parameters; those whose places do not sum to a multiple are long.
 
-    As in a Latin square, each value of one parameter meets others of another one by turns. No value is left out, since
-    the places of the other parameters reach every remainder.
+    As in a Latin square, each value of one parameter meets other values of another in turn. No value is omitted,
+    because the places of the other parameters reach every remainder.
     """
     for number in range(len(axes)):
         others = [range(len(axis)) for place, axis in enumerate(axes) if place != number]

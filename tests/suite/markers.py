@@ -1,4 +1,4 @@
-"""Markers that nobody has to write: what a test uses is found by what its code and its fixtures name."""
+"""Markers that nobody has to write: the names in a test's code and fixtures show what it uses."""
 
 import functools
 import subprocess
@@ -14,7 +14,7 @@ from tests.programs import program
 
 _OURS = ("tests", "benchmarks")
 _MEANING: Final = {LocalBroker: "broker", program: "program", subprocess: "process"}
-"""The marker of whoever names one of these."""
+"""The marker of code that names one of these."""
 _SHARED = "broker"
 """The fixture that is the run's broker."""
 
@@ -22,8 +22,8 @@ _SHARED = "broker"
 def uses(item: pytest.Function) -> frozenset[str]:
     """Return the markers of what a test uses: a broker, a program that may be missing, a process.
 
-    What counts is the code of the test, of its fixtures, and of all functions of tests and benchmarks that these name;
-    annotations do not count. What only a program would do that it starts is not seen: such a test is marked by hand.
+    The code of the test, of its fixtures, and of all functions of tests and benchmarks that these name counts;
+    annotations do not count. The actions of a program that the test starts are not seen: such a test is marked by hand.
     """
     definitions = item._fixtureinfo.name2fixturedefs  # noqa: SLF001 - pytest tells the fixtures' names alone
     functions = {item.function, *(found[-1].func for found in definitions.values())}

@@ -1,6 +1,6 @@
-"""A home of the run's own: no program that a test starts writes into the user's, or finds anything there.
+"""The run's own home: no program started by a test writes into the user's home, or finds anything there.
 
-What was downloaded once is found again: the folder of our downloads is the user's.
+Earlier downloads are found again: our downloads folder is the user's.
 """
 
 import os
@@ -14,7 +14,7 @@ _ELSEWHERE = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_H
 
 
 def begin() -> Path:
-    """Make the home, have this process and all that it starts take it for theirs, and return it."""
+    """Create the home, set it for this process and everything that it starts, and return it."""
     downloads = default_cache().parent
     downloads.mkdir(parents=True, exist_ok=True)
     home = Path(tempfile.mkdtemp(prefix="tests-home-"))
@@ -27,5 +27,5 @@ def begin() -> Path:
 
 
 def end(home: Path) -> None:
-    """Remove the home; what was downloaded stays."""
+    """Remove the home; downloads stay."""
     shutil.rmtree(home)

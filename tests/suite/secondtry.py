@@ -1,8 +1,7 @@
-"""A second try for tests that use a broker or start processes: a loaded machine may fail them once by chance.
+"""A second try for tests with a broker or processes: a loaded machine may fail them once by chance.
 
-Everything that fixtures set up is torn down before it, so that a broker that died is another one then. The names of
-such tests are printed at the end of a run, with what failed; more than `ALLOWED` of them make the run fail. A pure test
-has one try.
+Everything that fixtures set up is torn down first, so a broker that died is replaced. The names of such tests are
+printed at the end of a run, with what failed; more than `ALLOWED` of them make the run fail. A pure test has one try.
 """
 
 from typing import Any, Final
@@ -15,11 +14,11 @@ ALLOWED: Final = 2
 _MAY: Final = ("broker", "process", "program")
 _FAILED_ONCE: Final = pytest.StashKey[bool]()
 _OUTCOME: Final[Any] = "rerun"  # of any type, as pytest's own knows three outcomes
-"""What pytest-rerunfailures calls it, and what other programs know."""
+"""The name used by pytest-rerunfailures, which other programs know."""
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Run a test, and again from its fixtures on if it failed; None leaves it to pytest."""
+    """Run a test, and again, including its fixtures, if it failed; None leaves it to pytest."""
     if _FAILED_ONCE in item.stash or not any(map(item.get_closest_marker, _MAY)):
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
@@ -46,7 +45,7 @@ def _tear_down(session: pytest.Session) -> None:
 
 
 def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
-    """Count first tries that failed apart from failures."""
+    """Count failed first tries separately from failures."""
     return (_OUTCOME, "R", "RERUN") if report.outcome == _OUTCOME else None
 
 
@@ -62,7 +61,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print what failed first, and the names, last."""
+    """Print what failed first, and the names, at the end."""
     if not (found := _tried_again(config)):
         return
     terminalreporter.section("first tries that failed")

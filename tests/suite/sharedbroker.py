@@ -1,6 +1,6 @@
-"""One real broker a run: the first test process that needs it starts it, whatever process the run began with ends it.
+"""One real broker per run: the first test process to need it starts it, and the run's first one ends it.
 
-Test processes of pytest-xdist know the folder in which it runs, where `LocalBroker.find` tells its address.
+Test processes of pytest-xdist know the folder in which it runs, where `LocalBroker.find` finds its address.
 """
 
 import fcntl
@@ -13,12 +13,12 @@ from stream_app.localbroker.broker import LocalBroker
 
 
 def new_folder() -> Path:
-    """Return the path of a folder for the run's broker, which is made when the broker is asked for."""
+    """Return the path of a folder for the run's broker, which is created when the broker is requested."""
     return Path(tempfile.gettempdir()) / f"tests-broker-{uuid.uuid4().hex}"
 
 
 def shared_broker(folder: Path) -> LocalBroker:
-    """Return the broker that runs in a folder, started if this is the first process that asks."""
+    """Return the broker that runs in a folder, starting it if this is the first process to ask."""
     folder.mkdir(mode=0o700, exist_ok=True)
     with (folder / "asking").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -26,7 +26,7 @@ def shared_broker(folder: Path) -> LocalBroker:
 
 
 def end_broker(folder: Path) -> None:
-    """Stop the broker of a folder and remove the folder, if one was started."""
+    """Stop a folder's broker and remove the folder, if one was started."""
     if not folder.exists():
         return
     running = LocalBroker.find(folder / "kafka")

@@ -1,4 +1,4 @@
-"""Three speeds: what each one runs, and how much is drawn in it."""
+"""Three speeds: what each one runs, and how many examples it draws."""
 
 from collections import Counter
 from typing import Final, NamedTuple
@@ -14,11 +14,11 @@ EXPRESSIONS: Final = {
     "test": "not long",
     "long": "long or amount",
 }
-"""What ``--speed`` selects where no ``-m`` is given; `make quick`, `make test` and `make long` give it."""
+"""What ``--speed`` selects if no ``-m`` is given; `make quick`, `make test` and `make long` pass it."""
 
 
 class Amount(NamedTuple):
-    """How much there is of something at each speed; an option of its name overrides it."""
+    """An amount for each speed; an option of its name overrides it."""
 
     quick: int
     test: int
@@ -46,7 +46,7 @@ AMOUNTS: Final = {
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Declare ``--speed`` and one option an amount."""
+    """Declare ``--speed`` and one option per amount."""
     parser.addoption("--speed", choices=[*EXPRESSIONS], default="test", help="which tests run, with how many draws")
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run the files in an order that is drawn")
     for name, amount in AMOUNTS.items():
@@ -60,16 +60,16 @@ settings.register_profile("untimed", deadline=None, max_examples=50)
 settings.load_profile("untimed")
 
 EXAMPLES: Final = {"quick": 50, "test": 50, "long": 500}
-"""How many examples Hypothesis draws at each speed, where a test does not say so itself."""
+"""The number of examples Hypothesis draws at each speed, unless a test sets its own."""
 
 
 def scaled(usual: int) -> int:
-    """Return how many examples a property with its own number draws at the run's speed: ``usual`` in `make test`."""
+    """Return how many examples a property with its own number draws at this speed: ``usual`` in `make test`."""
     return usual * settings().max_examples // EXAMPLES["test"]
 
 
 def choose(config: pytest.Config) -> None:
-    """Select by the speed, unless the command names markers; before Hypothesis is asked for anything."""
+    """Select by speed, unless the command names markers; this runs before Hypothesis is asked for anything."""
     speed = config.getoption("speed")
     config.option.markexpr = config.option.markexpr or EXPRESSIONS[speed]
     settings.register_profile(speed, settings.get_profile("untimed"), max_examples=EXAMPLES[speed])
@@ -77,18 +77,18 @@ def choose(config: pytest.Config) -> None:
 
 
 def amount(request: pytest.FixtureRequest, name: str) -> int:
-    """Return an amount: the option's, else the speed's."""
+    """Return an amount: the option's, or else the speed's."""
     config = request.config
     given: int | None = config.getoption(name)
     return int(getattr(AMOUNTS[name], config.getoption("speed"))) if given is None else given
 
 
 LONG_SECONDS: Final = 3600
-"""How long a test may take at ``--speed long``; at the others: `timeout` in pyproject.toml."""
+"""How long a test may take at ``--speed long``; for the other speeds see `timeout` in pyproject.toml."""
 
 
 def mark(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests by what they use, and those that have an amount; begin with the files that take longest.
+    """Mark tests by what they use and those that have an amount; start with the slowest files.
 
     With ``--shuffle`` files come in an order drawn from its seed instead.
     """
@@ -110,9 +110,9 @@ LONG_KINDS: Final = ("broker", "slow", "amount")
 
 
 def _places(items: list[pytest.Item]) -> dict[str, tuple[float, str]]:
-    """Return the order of files: those with a broker spread evenly among the others, as they wait and these compute.
+    """Return the order of files, with those with a broker spread evenly: they wait while the others compute.
 
-    Of either kind, files with long tests come first, and of these the files with few tests: each of them is long.
+    Of either kind, files with long tests come first, and of these the files with few tests, because each test is long.
     """
     tests = Counter(map(_file, items))
     broker, slow = ({_file(item) for item in items if _has(item, *names)} for names in (["broker"], LONG_KINDS))

@@ -15,7 +15,7 @@ MOST_LINES, MOST_FILES = 300, 18
 
 @pytest.mark.parametrize("room", ["stream_app", "landmark_stream", "benchmarks", "tests"])
 def test_files_and_folders_stay_small(room: str) -> None:
-    """A file has 300 lines at most, a folder 18 files of Python."""
+    """A file has at most 300 lines, and a folder at most 18 Python files."""
     files: dict[Path, list[Path]] = {}
     for file in (ROOT / room).rglob("*.py"):
         files.setdefault(file.parent, []).append(file)
@@ -25,12 +25,12 @@ def test_files_and_folders_stay_small(room: str) -> None:
 
 
 def test_no_file_imports_itself_through_others() -> None:
-    """Files import each other without a circle; imports within functions and for types alone count too."""
+    """Files do not import each other in a circle; imports within functions and only for types count too."""
     TopologicalSorter(_imports()).prepare()  # it names the files of a circle
 
 
 def test_every_file_is_used_by_the_program() -> None:
-    """What only tests or benchmarks import lies with them, and not in the wheel."""
+    """Files that only tests or benchmarks import are kept with them, and not in the wheel."""
     imports = _imports()
     commands = (f"stream_app.cli.{command.room}.{name}" for name, command in COMMANDS.items())
     seen, ahead = set[str](), {"stream_app.__main__", "stream_app.api", *commands}
@@ -41,7 +41,7 @@ def test_every_file_is_used_by_the_program() -> None:
 
 
 def _imports() -> dict[str, set[str]]:
-    """Return which files of the package each of them imports, by the names of their modules."""
+    """Return the files of the package that each of them imports, by their modules' names."""
     files = {_module(file): file for file in (ROOT / "stream_app").rglob("*.py")}
     return {name: {found for found in _imported(file) if found in files} - {name} for name, file in files.items()}
 
@@ -51,7 +51,7 @@ def _module(file: Path) -> str:
 
 
 def _imported(file: Path) -> Iterator[str]:
-    """Yield the names of a file's imports that may be modules; a package counts where a name is its own."""
+    """Yield the names of a file's imports that may be modules; a package counts if a name is its own."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -14,13 +14,13 @@ TYPED: Final = (
     "stream_app landmark_stream",
     "benchmarks examples",
 )
-"""What is asked for its types first: `types` takes the answer from mypy's cache, and no test takes long."""
+"""The modules type-checked first: `types` uses mypy's cache of the answer, and no test takes long."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", [*(f"types TYPED={folders}" for folders in TYPED), *PARTS])
 def test_lint(part: str) -> None:
-    """All that `make lint` checks holds; the environment is taken as it is."""
+    """Everything that `make lint` checks holds; the environment is used as it is."""
     command = ["make", "--no-print-directory", "--assume-old=.venv/.installed-test", *part.split(maxsplit=1)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr

@@ -1,4 +1,4 @@
-"""What a test uses is found however far away it is named, and nothing is found that is not named."""
+"""What a test uses is found however indirectly it is named, and nothing else is found."""
 
 import subprocess
 from pathlib import Path
@@ -37,18 +37,18 @@ def runs() -> None:
 
 
 def names(broker: LocalBroker) -> str:
-    """Name a broker as a type alone."""
+    """Name a broker only as a type."""
     return str(broker)
 
 
 @pytest.mark.parametrize(("function", "found"), [(starts, {"broker"}), (runs, {"program", "process"}), (names, set())])
 def test_what_is_named_is_found(function: FunctionType, found: set[str]) -> None:
-    """Through methods, inner functions and modules of ours; an annotation starts nothing."""
+    """This works through methods, inner functions and our modules; an annotation starts nothing."""
     assert markers.reached(function) == found
 
 
 def test_this_test_has_no_broker(request: pytest.FixtureRequest) -> None:
-    """Its file names a broker, the test does not."""
+    """Its file names a broker, but the test does not."""
     assert {mark.name for mark in request.node.iter_markers()} == set()
 
 
@@ -61,7 +61,7 @@ def test_what_test_leaves_out_long_has() -> None:
 
 
 def test_no_draw_is_timed(request: pytest.FixtureRequest) -> None:
-    """With a deadline of Hypothesis' own, ten draws that take a second in all fail too: its limit is five deadlines."""
+    """With Hypothesis' own deadline, ten draws of one second in total fail too: its limit is five deadlines."""
     assert settings().deadline is None
     drawn = (getattr(item, "obj", None) for item in request.session.items)
     timed = [test for test in drawn if (of := getattr(test, "_hypothesis_internal_use_settings", None)) and of.deadline]

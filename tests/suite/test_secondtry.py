@@ -1,4 +1,4 @@
-"""A test that uses a broker or starts processes has a second try, from its fixtures on; a pure one has none."""
+"""A test that uses a broker or starts processes has a second try, including fixtures; a pure test has none."""
 
 import re
 import subprocess
@@ -53,7 +53,7 @@ def test_after(made):
     ],
 )
 def test_a_second_try(tmp_path: Path, marker: str, count: int, code: int, last: str) -> None:
-    """Fixtures are made again for it, its name is told, and a run with too many of them fails."""
+    """Fixtures are created again for it, its name is reported, and a run with too many of them fails."""
     (tmp_path / "test_suite.py").write_text(SUITE.format(marker=marker, count=count))
     words = "-p tests.conftest -p no:cacheprovider -c /dev/null --numprocesses 1 --rootdir ."
     tests = "test_suite.py" if marker == "process" else "test_suite.py::test_before test_suite.py::test_once"
@@ -73,7 +73,7 @@ def test_a_second_try(tmp_path: Path, marker: str, count: int, code: int, last: 
 
 
 def test_a_second_try_has_topics_of_its_own(broker: LocalBroker, tmp_path: Path) -> None:
-    """With those of the first try, and another key, its workers would stop whatever had failed then."""
+    """With the topics of the first try, and another key, its workers would stop whatever had failed before."""
     first, second = (Installation(broker, tmp_path / name, "second-try") for name in ("first", "second"))
     assert first.send(readings(10)) == 10
     assert second.read(second.names.events) == []

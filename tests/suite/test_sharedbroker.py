@@ -1,4 +1,4 @@
-"""A run of several processes has one broker, which ends with the run however it ends."""
+"""A run of several processes has one broker, which ends with the run however the run ends."""
 
 import os
 import subprocess

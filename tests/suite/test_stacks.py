@@ -1,4 +1,4 @@
-"""A failure tells where something hung: threads of a program, tasks of the test's own event loop."""
+"""A failure shows where something hung: threads of a program, tasks of the test's own event loop."""
 
 import asyncio
 import subprocess
@@ -19,7 +19,7 @@ waits_for_ever()
 
 
 def test_a_hung_program_tells_its_threads(tmp_path: Path) -> None:
-    """Main thread and the other one, by the function that each is in, behind what the log says; it has ended then."""
+    """The main thread and the other appear by function, after the log's text; the program has ended."""
     log = tmp_path / "log"
     with log.open("wb") as out, subprocess.Popen([sys.executable, "-c", HANGS], stderr=out) as process:
         awaited(lambda: "begun" in log.read_text())
@@ -31,7 +31,7 @@ def test_a_hung_program_tells_its_threads(tmp_path: Path) -> None:
 
 
 async def test_a_hung_test_tells_its_tasks() -> None:
-    """The task and the place at which it waits."""
+    """The failure shows the task and the place where it waits."""
 
     async def waits_for_ever() -> None:
         """Wait."""

@@ -1,1 +1,1 @@
-"""The audit of the noise: planted faults are found, what is right is not called broken, and bounds are bounds."""
+"""The audit of the noise: planted faults are found, correct code is not called broken, and bounds hold."""

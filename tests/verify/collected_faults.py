@@ -1,4 +1,4 @@
-"""Faults in what is made of contributors' items, each a replaced piece of the decision path."""
+"""Faults in what is made from contributors' items, each a replaced piece of the decision path."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ def gathering(change: Callable[[Kind], Kind]) -> Plant:
 
 
 def as_if_replaced(kind: Kind) -> Kind:
-    """Return a sum whose noise is that of one item that becomes another, though one may come or go."""
+    """Return a sum with the noise for one item that is replaced, although one may come or go."""
     assert isinstance(kind, Sum)
     axis = kind.item.axis
     return replace(kind, item=replace(kind.item, sensitivity=axis.high - axis.low))
@@ -32,10 +32,10 @@ def as_if_replaced(kind: Kind) -> Kind:
 
 @dataclass(frozen=True, slots=True)
 class ClampedLate(Sum):
-    """Adds what was sent, and brings the sum to the range of as many items."""
+    """Adds what was sent, and clamps the sum to the range for that many items."""
 
     def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the cell of a number wherever it lies."""
+        """Return the cell of a number wherever it is."""
         return unclamped_item(self.item).quantise(raw)
 
     def gathered(self, total: int, number: int) -> RawCells:
@@ -44,7 +44,7 @@ class ClampedLate(Sum):
 
 
 def clamped_late(kind: Kind) -> Kind:
-    """Return a sum that is clamped and not its items."""
+    """Return a sum that is clamped although its items are not."""
     assert isinstance(kind, Sum)
     return ClampedLate(kind.item, kind.replace)
 
@@ -66,10 +66,10 @@ def raw_number(kind: Kind) -> Kind:
 
 @dataclass(frozen=True, slots=True)
 class Largest(Choice):
-    """Names the most frequent item, and draws nothing."""
+    """Names the most frequent item without any draw."""
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
-        """Return the first of the most frequent ones."""
+        """Return the first of the most frequent items."""
         del stream, spend_nano
         return ReleasedCells((cells.index(max(cells)),))
 
@@ -81,6 +81,6 @@ def largest(kind: Kind) -> Kind:
 
 
 def unhalved(kind: Kind) -> Kind:
-    """Return a choice with the weights of contributors who come or go, though items are replaced."""
+    """Return a choice with the weights for contributors who come or go, although items are replaced."""
     assert isinstance(kind, Choice)
     return replace(kind, replace=False)

@@ -38,12 +38,12 @@ LONG_NANO = 10**15
 
 
 def under(change: Callable[[Policy], Policy]) -> Plant:
-    """Plant another policy than the one that was promised."""
+    """Plant a policy other than the promised one."""
     return lambda row: nullcontext(replace(row, policy=change(row.policy)))
 
 
 def patched(owner: object, **pieces: object) -> Plant:
-    """Plant other pieces of a module or a class."""
+    """Plant replaced pieces of a module or a class."""
 
     @contextmanager
     def plant(row: SeriesRow) -> Iterator[SeriesRow]:
@@ -56,7 +56,7 @@ def patched(owner: object, **pieces: object) -> Plant:
 
 
 def cheating(cheat: Callable[[Context, Lookup, Collection, InputRecord], Outcome]) -> Plant:
-    """Plant another decision of single records, and have all decided so."""
+    """Plant another way to decide single records, and have all records decided that way."""
 
     @contextmanager
     def plant(row: SeriesRow) -> Iterator[SeriesRow]:
@@ -78,7 +78,7 @@ def of_kind(change: Callable[[Kind], Kind]) -> Plant:
 
 
 def scaled(share: Fraction) -> Plant:
-    """Plant noise of so small a share of its scale."""
+    """Plant noise at this fraction of its scale."""
 
     def change(kind: Kind) -> Kind:
         match kind:
@@ -96,10 +96,10 @@ def scaled(share: Fraction) -> Plant:
 
 @dataclass(frozen=True, slots=True)
 class Truthful(Category):
-    """Tells the truth as if more was spent."""
+    """Tells the truth as if more had been spent."""
 
     times: Fraction = Fraction(1)
-    """How often the spend is counted."""
+    """How many times the spend is counted."""
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return too true an answer."""
@@ -107,7 +107,7 @@ class Truthful(Category):
 
 
 def truthful(times: Fraction) -> Plant:
-    """Plant a kind that tells the truth as often as if the spend was so many times larger."""
+    """Plant a kind that tells the truth as often as if the spend were so many times larger."""
 
     def change(kind: Kind) -> Kind:
         assert isinstance(kind, Category)
@@ -121,7 +121,7 @@ class OnePartBare(Vector):
     """Adds no noise to the last part."""
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
-        """Return the last part as it is."""
+        """Return the last part unchanged."""
         return ReleasedCells((*Vector(self.names, self.parts).perturb(stream, cells, spend_nano)[:-1], cells[-1]))
 
 
@@ -132,19 +132,19 @@ def one_part_bare(kind: Kind) -> Kind:
 
 
 def one_share_whole(kind: Kind) -> Kind:
-    """Return the vector whose first part has the noise of the whole spend, not of its share."""
+    """Return the vector whose first part has the noise of the whole spend instead of its share."""
     assert isinstance(kind, Vector)
     first = replace(kind.parts[0], sensitivity=kind.parts[0].sensitivity // len(kind.parts))
     return replace(kind, parts=(first, *kind.parts[1:]))
 
 
 def unclamped_item(item: Number) -> Number:
-    """Return an item whose range ends nowhere."""
+    """Return an item with an unlimited range."""
     return replace(item, axis=Axis(item.axis.cells_per_unit, -LARGEST_CELL, LARGEST_CELL))
 
 
 def unclamped(kind: Kind) -> Kind:
-    """Return a number whose range ends nowhere."""
+    """Return a number with an unlimited range."""
     assert isinstance(kind, Number)
     return unclamped_item(kind)
 
@@ -162,7 +162,7 @@ def windowed(**members: Any) -> Plant:
 def _uncharged(
     guard: Guard, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
 ) -> Guard | None:
-    """Allow whatever the spends alone leave."""
+    """Allow everything that the spends alone leave."""
     assert level is not None
     whole = guard.budget_nano - guard.window.spent_nano(level, step)
     if landmark or spend_nano > whole or start_ms < guard.window.opens_ms:
@@ -180,13 +180,13 @@ def uncharged(row: SeriesRow) -> AbstractContextManager[SeriesRow]:
 
 
 def bare(policy: Policy) -> Policy:
-    """Return a policy whose counters start with no noise worth the name."""
+    """Return a policy whose counters start with practically no noise."""
     assert policy.collect is not None
     return replace(policy, collect=replace(policy.collect, intrusion_nano=LONG_NANO))
 
 
 def shown_absence(policy: Policy) -> Policy:
-    """Return a policy that repeats the last release, at no cost, where a value is to hide that there was no reading."""
+    """Return a policy that repeats the last release for free, although a value should hide a missing reading."""
     assert policy.within is not None
     return replace(policy, within=replace(policy.within, absent="approximated"))
 
@@ -195,7 +195,7 @@ _OFFERED = Guard.offered
 
 
 def _forgetting(name: str) -> Plant:
-    """Plant a guard that allows as ever, and forgets what a figure of it became."""
+    """Plant a guard that allows as usual, but forgets the new value of one figure."""
 
     def offered(guard: Guard, *parts: Any, **more: Any) -> tuple[Guard, int]:
         after, spend_nano = _OFFERED(guard, *parts, **more)
@@ -215,7 +215,7 @@ half_the_noise_in_columns = patched(
 
 
 def forgotten_in_columns(row: SeriesRow) -> AbstractContextManager[SeriesRow]:
-    """Plant columns in which landmarks have spent nothing before."""
+    """Plant columns that treat earlier landmarks as having spent nothing."""
 
     def state_of(figures: SeriesFigures, *parts: Any) -> State:
         return carried.state_of(figures._replace(landmark_spent_nano=0 * figures.landmark_spent_nano), *parts)
@@ -224,7 +224,7 @@ def forgotten_in_columns(row: SeriesRow) -> AbstractContextManager[SeriesRow]:
 
 
 def coin_that_sees(row: SeriesRow) -> AbstractContextManager[SeriesRow]:
-    """Plant a coin that falls by the value: at the one end of the range few steps are published, at others all."""
+    """Plant a coin that depends on the value: few steps are published at one end of the range, others all."""
     kind = row.policy.kind
     near, _ = extremes(kind).cells
 
@@ -245,7 +245,7 @@ def coin_that_sees(row: SeriesRow) -> AbstractContextManager[SeriesRow]:
 
 
 def _rewritten(outcome: Outcome, kind: Kind, cells: ReleasedCells) -> Outcome:
-    """Return an outcome in whose release other cells stand as the value."""
+    """Return an outcome whose release has other cells as the value."""
     assert isinstance(outcome, ProcessedRecord)
     assert outcome.release is not None
     release = json.loads(outcome.release)
@@ -254,7 +254,7 @@ def _rewritten(outcome: Outcome, kind: Kind, cells: ReleasedCells) -> Outcome:
 
 
 def _cheating(decision: str, cells_of: Callable[[SeriesRow, RawCells, int, dict[str, Any]], ReleasedCells]) -> Plant:
-    """Plant values that are made of raw cells, in the releases of one decision."""
+    """Plant values made from raw cells, in the releases of one decision."""
 
     def plant(row: SeriesRow) -> AbstractContextManager[SeriesRow]:
         def cheat(context: Context, lookup: Lookup, collection: Collection, record: InputRecord) -> Outcome:

@@ -1,4 +1,4 @@
-"""Faults that ends of ranges, short histories and single scores do not show, each a replaced piece of the decision."""
+"""Faults that range ends, short histories and single scores miss, each a replaced piece of the decision."""
 
 import json
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from tests.verify.tried import Plant
 
 @dataclass(frozen=True, slots=True)
 class ParityKept(Number):
-    """Adds even noise alone, so that a measurement is odd where the raw cell is."""
+    """Adds only even noise, so that a measurement is odd if the raw cell is."""
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return the cell plus noise whose last bit is cleared."""
@@ -33,7 +33,7 @@ class ParityKept(Number):
 
 @dataclass(frozen=True, slots=True)
 class Cut(Number):
-    """Ends the noise at four scales."""
+    """Cuts the noise off at four scales."""
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return the cell plus noise within four scales."""
@@ -43,7 +43,7 @@ class Cut(Number):
 
 
 def made(kind: type[Number]) -> Callable[[Kind], Kind]:
-    """Return what makes a number one of a faulty kind."""
+    """Return a function that turns a number into a faulty kind."""
 
     def change(number: Kind) -> Kind:
         assert isinstance(number, Number)
@@ -53,7 +53,7 @@ def made(kind: type[Number]) -> Callable[[Kind], Kind]:
 
 
 def bare(asked: Callable[[SeriesRow, Observation], bool]) -> Plant:
-    """Plant releases whose measurement and value are the raw ones, where ``asked``."""
+    """Plant releases whose measurement and value are the raw ones, if ``asked``."""
 
     def plant(row: SeriesRow) -> AbstractContextManager[SeriesRow]:
         def cheat(context: Context, lookup: Lookup, collection: Collection, record: InputRecord) -> Outcome:
@@ -107,7 +107,7 @@ class OfBits(Number):
 
 
 def coin_reused(row: SeriesRow) -> AbstractContextManager[SeriesRow]:
-    """Plant noise that is drawn from the coin's bits: what is published has noise of bits that fell well."""
+    """Plant noise drawn from the coin's bits: published noise comes only from bits whose coin said yes."""
 
     def cheat(context: Context, lookup: Lookup, collection: Collection, record: InputRecord) -> Outcome:
         found = wire.decode(record.value)

@@ -1,4 +1,4 @@
-"""Series of a small budget beside others of a large one, decided together: each has the noise of its own spend."""
+"""Series with a small budget decided together with others with a large one: each has its own spend's noise."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,12 +21,12 @@ from tests.verify.tried import SECRET, pair_of, protected, row_of
 
 RUNS: Final = 3000
 TIMES: Final = 8
-"""How often the large budget holds the small one."""
+"""How many times larger the large budget is."""
 _TAKE: Final = RowReader.take
 
 
 def _taken(reader: RowReader, rows: Mapping[str, SeriesRow]) -> None:
-    """Take rows, and give every second of those that begin the large budget."""
+    """Take rows, and give the large budget to every second row that begins."""
     found = dict(rows)
     for name in list(found)[1::2]:
         row = found[name]
@@ -37,7 +37,7 @@ def _taken(reader: RowReader, rows: Mapping[str, SeriesRow]) -> None:
 
 
 def in_company(row: SeriesRow) -> PairResult:
-    """Return what the series of the small budget show of a step that is decided together with all others."""
+    """Return what the small-budget series show of a step that is decided together with all others."""
     pair, seen = pair_of(row, "a step after two other steps"), {}
     with patched(RowReader, take=_taken)(row):
         for side in (0, 1):
@@ -51,18 +51,18 @@ def in_company(row: SeriesRow) -> PairResult:
 
 @pytest.fixture
 def row() -> SeriesRow:
-    """Return the row that series of the small budget begin with."""
+    """Return the row with which series of the small budget begin."""
     return row_of(protection=protected("event"), scheme=UNIFORM, value=NUMBER)
 
 
 def test_a_small_budget_tells_no_more_among_large_ones(row: SeriesRow) -> None:
-    """The bound comes close to the budget, and does not lie above it."""
+    """The bound comes close to the budget, and does not exceed it."""
     result = in_company(row)
     assert 1.3 < result.measured.shown <= result.declared
 
 
 def test_noise_of_the_row_before_is_found(row: SeriesRow) -> None:
-    """Each spend draws the noise that the spend beside it pays for: small budgets have the noise of large ones."""
+    """Each spend draws the noise that its neighbour pays for: small budgets get the noise of large ones."""
 
     def rolled(words: Any, paid: Any, rate: int) -> Any:
         return discrete_laplace_by(words, np.roll(paid, 1), rate)

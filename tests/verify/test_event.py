@@ -1,4 +1,4 @@
-"""Clopper and Pearson's bounds against the quantiles of scipy's beta distribution, which are what they come to."""
+"""Clopper and Pearson's bounds compared with the quantiles of scipy's beta distribution, which equal them."""
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +14,7 @@ DOUBTS = (0.5, 0.025, 5e-7, 1e-9)
 @settings(max_examples=scaled(50))
 @given(st.integers(1, 200_000), st.floats(0, 1), st.sampled_from(DOUBTS))
 def test_bounds_are_beta_quantiles(runs: int, share: float, doubt: float) -> None:
-    """To nine digits, for any count of any number of runs."""
+    """They agree to nine digits, for any count of any number of runs."""
     hits = round(share * runs)
     low, high = at_least(hits, runs, doubt), at_most(hits, runs, doubt)
     assert low == pytest.approx(beta.ppf(doubt, hits, runs - hits + 1) if hits else 0.0, rel=1e-7, abs=1e-300)
@@ -24,7 +24,7 @@ def test_bounds_are_beta_quantiles(runs: int, share: float, doubt: float) -> Non
 
 
 def test_bounds_cover() -> None:
-    """Summed over all counts of 40 runs, the chance to miss the truth is no more than the doubt."""
+    """Summed over all counts of 40 runs, the chance of missing the truth is at most the doubt."""
     for chance in (0.01, 0.1, 0.3, 0.5, 0.9):
         missed = sum(
             binom.pmf(hits, 40, chance)

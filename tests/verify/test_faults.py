@@ -32,7 +32,7 @@ WIDE = {**COUNTS, "sensitivity": 10}
 DISTINCT = (NUMBER, COUNTS, LOCATION)
 PRIVATE: dict[str, object] = {"name": "ba", "dissimilarity": "private"}
 FIRST_COME, REGULAR = ({"name": "balanced", "regular_share": share} for share in (0, 1))
-"""Schemes under which single steps have most of the budget: what is not counted then tells most."""
+"""Schemes under which single steps have most of the budget: what is not counted then reveals most."""
 
 
 class Planted(NamedTuple):
@@ -242,14 +242,14 @@ LONG = [
         "one charge for late units", unit_faults.late_units_charged_once, UNITS_LATE, 8000, SPARED, UNIFORM, LIKELY
     ),
 ]
-"""For `make long`: whatever schemes and kinds a fault concerns, and one that `tests/privacy/units` finds as well."""
+"""For `make long`: all schemes and kinds a fault concerns, and one that `tests/privacy/units` finds too."""
 
 
 FAULTS = {row.fault for row in PLANTED}
 
 
 def chosen() -> set[int]:
-    """Return the places of the rows of `make test`: for each fault, level, scheme and kind that of the fewest runs."""
+    """Return the positions of `make test`'s rows: the fewest runs for each fault, level, scheme and kind."""
     found: set[int] = set()
     seen: set[str] = set()
     for place, row in sorted(enumerate(PLANTED), key=lambda one: one[1].runs):
@@ -273,7 +273,7 @@ ROWS = [
 
 @pytest.mark.parametrize("row", ROWS)
 def test_a_planted_fault_is_found(row: Planted) -> None:
-    """More than declared is shown, at the confidence at which a policy is called broken."""
+    """It shows more than declared, at the confidence at which a policy is called broken."""
     result = tried(row_of(**row.parameters), row.pair, row.plant, row.runs)
     print(f"\n{row.name}: declared {result.declared}, certain {result.measured.certain:.3f}: {result.measured.event}")
     assert result.broken
@@ -286,5 +286,5 @@ def test_without_the_fault_the_pair_holds(row: Planted) -> None:
 
 
 def test_there_are_faults_enough() -> None:
-    """The kinds of faults that the audit of the noise was asked to find."""
+    """There are at least as many as the audit of the noise was asked to find."""
     assert len(FAULTS) >= 13

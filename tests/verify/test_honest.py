@@ -1,4 +1,4 @@
-"""What is right is not called broken, over all schemes and kinds; and the real thing is what runs."""
+"""Correct code is not called broken, over all schemes and kinds, and the real code is what runs."""
 
 import json
 from collections import Counter
@@ -46,7 +46,7 @@ def judged(parameters: dict[str, Any], runs: int, most_pairs: int | None = None)
 
 
 def held(parameters: dict[str, Any], runs: int) -> Verdict:
-    """Return the verdict of a policy whose control is not run: these tests ask nothing about its power."""
+    """Return the verdict of a policy without running its control: these tests ask nothing about its power."""
     return _verdict(experiment(parameters, SECRET)._replace(control=None), runs)
 
 
@@ -56,7 +56,7 @@ def _verdict(tried: Experiment, runs: int) -> Verdict:
 
 @pytest.mark.parametrize(("level", "kind"), combined(LEVELS, [*KINDS], every=3))
 def test_nothing_that_is_right_is_broken(level: tuple[Any, Any], kind: str) -> None:
-    """With few runs the bounds are low; what counts is that they are below what is declared."""
+    """With few runs the bounds are low; what matters is that they are below the declared loss."""
     protection, scheme = level
     parameters = {"epsilon": 2.0, "protection": protection, "scheme": scheme, "value": KINDS[kind]}
     found = held(parameters, 50)
@@ -75,7 +75,7 @@ AGGREGATES = ["last", "sum", "mean", "max"]
     combined([LANDMARKS, WINDOWED, protected("user", length=3)], AGGREGATES, ABSENT, every=4),
 )
 def test_several_readings_a_step_hold(level: Any, aggregate: str, absent: dict[str, Any]) -> None:
-    """In what they come to, and in whether there are any where that is hidden."""
+    """This holds for their results, and for whether there are readings, if that is hidden."""
     protection = {**level, "within": aggregate, "open_steps": 2, **absent}
     found = held({"epsilon": 2.0, "protection": protection, "scheme": UNIFORM, "value": NUMBER}, 40)
     assert found.judgement is not Judgement.BROKEN
@@ -87,7 +87,7 @@ def test_several_readings_a_step_hold(level: Any, aggregate: str, absent: dict[s
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 @pytest.mark.parametrize("level", [LANDMARKS, protected("event"), protected("w-event", window=2)])
 def test_collected_data_hold(neighbours: str, level: Any) -> None:
-    """One member's items: other ones, or none."""
+    """They hold for other items of one member, or none."""
     parameters = {**COLLECTED, "epsilon": 2.0, "protection": level}
     parameters["collect"] = parameters["collect"] | {"neighbours": neighbours}
     if neighbours == "replace":
@@ -113,7 +113,7 @@ STATISTICS: list[tuple[Any, Any]] = [
     ),
 )
 def test_sums_means_and_choices_hold(level: Any, asked: tuple[Any, Any], neighbours: str, scheme: Any) -> None:
-    """One member's items, and looks at the counters of sums."""
+    """They hold for one member's items, and for looks at the counters of sums."""
     statistic, value = asked
     collect = {"neighbours": neighbours, "open_steps": 2, **statistic}
     if neighbours == "replace" and statistic:
@@ -126,9 +126,9 @@ def test_sums_means_and_choices_hold(level: Any, asked: tuple[Any, Any], neighbo
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 def test_a_choice_has_power(neighbours: str) -> None:
-    """The control is found at some thousand runs of one step, in both kinds of neighbours.
+    """The control is found with some thousand runs of one step, for both kinds of neighbours.
 
-    Other epsilons take more runs: with a smaller one the control tells little more, and a larger one makes events rare.
+    Other epsilons take more runs: at a smaller one the control reveals little more, and a larger one makes events rare.
     """
     value = {"kind": "choice", "items": ["north", "centre", "south"]}
     collect = {"neighbours": neighbours, "open_steps": 2}
@@ -137,14 +137,14 @@ def test_a_choice_has_power(neighbours: str) -> None:
 
 
 def test_the_control_is_found_where_there_is_power() -> None:
-    """A larger epsilon and a few runs more."""
+    """Finding it takes a larger epsilon and a few more runs."""
     parameters = {"epsilon": 2.0, "protection": protected("event"), "scheme": UNIFORM, "value": NUMBER}
     assert judged(parameters, 1500, 1).judgement is Judgement.HOLDS
     assert judged(parameters | {"epsilon": 0.1}, 300, 1).judgement is Judgement.NO_POWER
 
 
 def test_a_loss_comes_close_to_what_is_declared() -> None:
-    """The test is no blunt one: of 1.5 at least 1.3 is shown with 12,000 runs of one step."""
+    """The test is not a blunt one: of 1.5 at least 1.3 is shown with 12,000 runs of one step."""
     row = row_of(epsilon=1.5, protection=protected("event"), scheme=UNIFORM, value=NUMBER)
     tried = experiment(row.policy.parameters, SECRET)._replace(control=None, pairs=pairs(row.policy)[:1])
     found = _verdict(tried, 12_000)
@@ -171,7 +171,7 @@ def test_a_run_is_what_the_decision_says() -> None:
 
 @pytest.mark.parametrize(("scheme", "value"), [(UNIFORM, NUMBER), (ADAPTIVE, NUMBER), (UNIFORM, KINDS["counts"])])
 def test_runs_are_decided_together_as_by_a_worker(scheme: Any, value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All steps of numbers but the first one of each run are; what columns do not take goes one by one."""
+    """All steps of numbers except each run's first are; what columns do not accept is decided one by one."""
     row = row_of(protection=LANDMARKS, scheme=scheme, value=value)
     pair, counts, before = pairs(row.policy)[0], Counter[str](), BatchDecider.decide
 
@@ -187,7 +187,7 @@ def test_runs_are_decided_together_as_by_a_worker(scheme: Any, value: Any, monke
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_extremes_are_as_far_apart_as_neighbours_may_be(kind: str) -> None:
-    """A number over its whole range, counts by their sensitivity, categories by one, vectors in all parts."""
+    """They differ by a number's whole range, counts' sensitivity, one category, or all parts of a vector."""
     found = extremes(row_of(protection=protected("event"), scheme=UNIFORM, value=KINDS[kind]).policy.kind)
     near, far = found.cells
     match kind:
@@ -243,7 +243,7 @@ def test_extremes_are_as_far_apart_as_neighbours_may_be(kind: str) -> None:
     ],
 )
 def test_courses(protection: Any, names: list[str]) -> None:
-    """Where there is no room before the landmarks nothing differs there; long policies have short histories."""
+    """Without room before the landmarks nothing differs there; long policies have short histories."""
     policy = row_of(protection=protection, scheme=UNIFORM, value=NUMBER).policy
     found = list(pair_steps(policy))
     assert [course.name for course in found] == names
@@ -252,7 +252,7 @@ def test_courses(protection: Any, names: list[str]) -> None:
 
 
 def test_dummies_are_drawn_once() -> None:
-    """What is run is the noise under the drawn landmarks, all of them together."""
+    """The runs use the noise under the drawn landmarks, all of them together."""
     dummies = {"method": "padding", "probability": 0.5, "start": 0, "end": 200}
     parameters = {"epsilon": 2.0, "protection": LANDMARKS, "scheme": UNIFORM, "value": NUMBER, "dummies": dummies}
     tried = experiment(parameters, SECRET)

@@ -1,4 +1,4 @@
-"""Pairs of histories of units: what is right is not called broken, and a worker decides what these pairs hold."""
+"""Pairs of histories of units: correct code is not called broken, and a worker decides what they contain."""
 
 import json
 from typing import Any
@@ -41,7 +41,7 @@ LATE, TOLD = "units registered late", "a unit registered before its step ends"
 @pytest.mark.slow
 @pytest.mark.parametrize(("statistic", "protection"), combined([*STATISTICS], [EVENT, MARKED, BESIDE], every=3))
 def test_nothing_that_is_right_is_broken(statistic: str, protection: Any) -> None:
-    """Of all pairs; with few runs the bounds are low, and none passes what is declared."""
+    """This holds for all pairs; with few runs the bounds are low, and none exceeds the declared loss."""
     parameters = {"epsilon": 2.0, "protection": protection, "scheme": BALANCED, "value": STATISTICS[statistic]}
     found = held(parameters, 100)
     assert found.results
@@ -52,7 +52,7 @@ def test_nothing_that_is_right_is_broken(statistic: str, protection: Any) -> Non
 @pytest.mark.parametrize("protection", [EVENT, MARKED, BESIDE])
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_the_control_runs_where_a_loss_is_declared(statistic: str, protection: Any) -> None:
-    """Where nothing may be lost, twice the budget loses nothing either."""
+    """If nothing may be lost, twice the budget loses nothing either."""
     parameters = {"epsilon": 2.0, "protection": protection, "scheme": BALANCED, "value": STATISTICS[statistic]}
     tried = experiment(parameters, SECRET)
     controlled = {part.pair for part in tried.parts(1) if part.control}
@@ -63,7 +63,7 @@ def test_the_control_runs_where_a_loss_is_declared(statistic: str, protection: A
 @pytest.mark.slow
 @pytest.mark.parametrize(("statistic", "runs"), [("mean", 1000), ("categories", 1000), ("mean by hour", 1000)])
 def test_a_worker_that_spends_twice_as_much_is_found(statistic: str, runs: int) -> None:
-    """In one unit of a step, beside others that are equal."""
+    """It is found in one unit of a step, beside others that are equal."""
     parameters = {"epsilon": 2.0, "protection": EVENT, "scheme": UNIFORM, "value": STATISTICS[statistic]}
     assert judged(parameters, runs, 1).judgement is Judgement.HOLDS
 
@@ -92,7 +92,7 @@ def test_a_worker_that_spends_twice_as_much_is_found(statistic: str, runs: int) 
     ],
 )
 def test_courses(protection: Any, names: list[str]) -> None:
-    """Those in landmarks alone are declared 0, and those in some of a window's units their share."""
+    """Courses that differ only in landmarks are declared 0, and those in some of a window's units their share."""
     row = row_of(protection=protection, scheme=UNIFORM, value=STATISTICS["mean"])
     courses = {course.name: course for course in unit_courses(row.policy)}
     assert [*courses] == names
@@ -109,7 +109,7 @@ def test_courses(protection: Any, names: list[str]) -> None:
 
 
 def test_a_long_window_differs_in_its_middle() -> None:
-    """A day of minutes: so many of them differ as a run decides in short time, and less is declared."""
+    """In a day of minutes, only as many units differ as a run decides quickly, and less is declared."""
     protection = {"level": "landmark", "unit": 1, "step": 1000, "open_steps": 1, "window": 640}
     policy = row_of(protection=protection, scheme=UNIFORM, value=STATISTICS["sum"]).policy
     across = next(course for course in unit_courses(policy) if course.name == "units in a row, across a step boundary")
@@ -120,7 +120,7 @@ def test_a_long_window_differs_in_its_middle() -> None:
 
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_pairs_are_as_far_apart_as_neighbours_may_be(statistic: str) -> None:
-    """Over all steps by the whole sensitivity, which is that of w units; landmarks would be, if they were counted."""
+    """Over all steps it is the whole sensitivity, that of w units; landmarks would differ if they were counted."""
     policy = row_of(protection=BESIDE, scheme=UNIFORM, value=STATISTICS[statistic]).policy
     kind = policy.kind
     assert isinstance(kind, UnitStatistic)
@@ -160,7 +160,7 @@ def test_a_run_is_what_the_decision_says(statistic: str, name: str) -> None:
 
 
 def test_units_are_read_from_sealed_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a worker: between two batches they lie sealed, and no two runs have the same row."""
+    """As in a worker, they are sealed between two batches, and no two runs have the same row."""
     rows: list[bytes] = []
 
     def opening(*parts: Any) -> Any:

@@ -1,4 +1,4 @@
-"""``verify --worker``: a worker decides the histories, faults of its columns are found, and nothing is left of it."""
+"""``verify --worker``: a worker decides the histories, its columns' faults are found, and nothing remains."""
 
 import asyncio
 import json
@@ -47,7 +47,7 @@ def lessened(self, rule, starts_ms, spends_nano, cells):
 
 Draws.noise = lessened
 """
-"""What a worker runs before anything else: a hundredth of the noise, where many steps are decided together."""
+"""Code that a worker runs first: a hundredth of the noise, if many steps are decided together."""
 UNUSABLE = 2
 DEAD = "import os\nos._exit(7)\n"
 STEPS, CLOSE = "all steps", "one cell apart"
@@ -55,7 +55,7 @@ STEPS, CLOSE = "all steps", "one cell apart"
 
 @pytest.fixture
 def config(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return the settings of an installation that nobody else has; folders that are made for a while stand here."""
+    """Return the settings of a separate installation; temporary folders are created here."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     name = re.sub(r"[^a-z]+", "-", request.node.originalname)
@@ -66,7 +66,7 @@ def config(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest, 
 
 
 def own_topics(config: str) -> list[str]:
-    """Return which topics of a worker that verifies are on the broker."""
+    """Return the topics that a verifying worker has on the broker."""
     settings = Settings.load(Path(config))
 
     async def found() -> list[str]:
@@ -83,7 +83,7 @@ def nothing_left(config: str) -> bool:
 
 
 def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
-    """Have every Python process that begins from now on run a fault first."""
+    """Make every Python process that starts from now on run a fault first."""
     folder = tmp_path / "planted"
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(fault)
@@ -91,7 +91,7 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> None
 
 
 def verified(cli: Cli, code: int | None, *words: str) -> dict[str, Any]:
-    """Return what ``--json`` prints, and check the exit code; None: the one of what it found."""
+    """Return what ``--json`` prints, and check the exit code; None: the code of the findings."""
     cli.said()
     found = main(["verify", *words, "--json"])
     out, err = cli.said()
@@ -104,7 +104,7 @@ def verified(cli: Cli, code: int | None, *words: str) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_worker_holds(config: str, tmp_path: Path, cli: Cli) -> None:
-    """Every record is decided, those after the first step of a series together; the control tells more."""
+    """Every record is decided, those after a series' first step together; the control reveals more."""
     found = verified(cli, None, written(tmp_path, POLICY), *MANY, "--worker", "--config", config)
     assert found["verdict"] in {"holds", "no-power"}  # so few runs find the control by chance
     assert {pair["pair"]: pair["runs"] for pair in found["pairs"]} == {STEPS: RUNS, CLOSE: RUNS}
@@ -118,7 +118,7 @@ def test_a_worker_holds(config: str, tmp_path: Path, cli: Cli) -> None:
 
 @pytest.mark.slow
 def test_a_fault_of_columns_is_found(config: str, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hundredth of the noise in steps that are decided together: runs beside a worker and by it show it."""
+    """A hundredth of the noise in steps decided together shows in runs beside a worker and by it."""
     file = written(tmp_path, POLICY)
     with monkeypatch.context() as here:
         here.setattr(Draws, "noise", Draws.noise)  # what the fault replaces is put back
@@ -133,7 +133,7 @@ def test_a_fault_of_columns_is_found(config: str, tmp_path: Path, cli: Cli, monk
 
 @pytest.mark.slow
 def test_what_is_not_decided_as_columns(config: str, tmp_path: Path, cli: Cli) -> None:
-    """Collected data, units, several readings a step and registered landmarks: one by one, and said so."""
+    """Collected data, units, several readings a step and registered landmarks go singly; the output says so."""
     late = {**POLICY, "protection": {"level": "landmark", "landmarks": [50], "step": 10, "spare": 2}}
     counted = {**POLICY, "value": {"kind": "counts", "keys": ["walk", "ride"]}}
     counted["collect"] = {"neighbours": "replace", "open_steps": 1, "intrusion_nano": 10**9}
@@ -150,7 +150,7 @@ def test_what_is_not_decided_as_columns(config: str, tmp_path: Path, cli: Cli) -
 
 
 def test_a_worker_that_ends(config: str, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exit code 2, with what ended it; nothing is left."""
+    """The exit code is 2, with what ended the worker, and nothing is left."""
     planted(tmp_path, monkeypatch, DEAD)
     assert main(["verify", written(tmp_path, POLICY), "--worker", "--config", config]) == 2
     assert "the worker ended with exit code 7" in cli.said().err
@@ -159,7 +159,7 @@ def test_a_worker_that_ends(config: str, tmp_path: Path, cli: Cli, monkeypatch: 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_one_leaves_nothing(config: str, tmp_path: Path, number: int) -> None:
-    """Ctrl-C and SIGTERM amid the runs: topics, worker and folder are gone."""
+    """On Ctrl-C and SIGTERM amid the runs, topics, worker and folder are removed."""
     words = ("verify", written(tmp_path, POLICY), "--worker", "--config", config)
     environment = {**os.environ, "TMPDIR": str(tmp_path)}  # noqa: TID251 (the child's)
     with subprocess.Popen(

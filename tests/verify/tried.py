@@ -1,4 +1,4 @@
-"""Experiments of tests: one policy, some of its pairs, a subject that may have a fault."""
+"""Experiments in tests: one policy, some of its pairs, and a subject that may have a fault."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -14,22 +14,22 @@ from stream_app.verify.verdict import PairResult, verdict
 SECRET = b"tests of verify, known to all..."
 STEP = 10
 Plant = Callable[[SeriesRow], AbstractContextManager[SeriesRow]]
-"""Runs with a fault in the code or in the row, and gives the row that series begin with then."""
+"""Runs with a fault in the code or in the row, and yields the row with which series then begin."""
 
 
 def row_of(**parameters: Any) -> SeriesRow:
-    """Return the row that a policy begins with; epsilon is 2 unless said otherwise."""
+    """Return the row with which a policy begins; epsilon is 2 by default."""
     return ruled({"epsilon": 2.0, **parameters}, SECRET)
 
 
 def pair_of(row: SeriesRow, name: str) -> Pair:
-    """Return the pair of a policy that is called so."""
+    """Return the pair of a policy with this name."""
     (pair,) = (pair for pair in pairs_of(row.policy) if pair.name == name)
     return pair
 
 
 def tried(row: SeriesRow, name: str, plant: Plant, runs: int) -> PairResult:
-    """Return what so many runs on one pair show of a policy under a fault."""
+    """Return what that many runs on one pair show about a policy with a fault."""
     with plant(row) as faulty:
         experiment = Experiment(faulty, None, (pair_of(row, name),), SECRET)
         seen = gathered(experiment, runs, here(experiment, experiment.parts(runs)), lambda _, __: True)

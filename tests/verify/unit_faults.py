@@ -1,4 +1,4 @@
-"""Faults in statistics of units, each a replaced piece of the decision path."""
+"""Faults in unit statistics, each a replaced piece of the decision path."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,11 +25,11 @@ def _without_window(kind: Kind) -> Kind:
 
 @dataclass(frozen=True, slots=True)
 class OneBin(Histogram):
-    """Has noise for a unit that comes or goes, where one moves to another bin."""
+    """Has the noise for a unit that comes or goes, although one moves to another bin."""
 
     @property
     def sensitivity(self) -> int:
-        """Return half of what w units move."""
+        """Return half of the change that w units cause."""
         return self.window
 
 
@@ -40,10 +40,10 @@ def _one_bin(kind: Kind) -> Kind:
 
 @dataclass(frozen=True, slots=True)
 class DividedTwice(UnitMean):
-    """Draws the noise of a mean, and divides it by the number of units once more."""
+    """Draws the noise of a mean, and divides it by the number of units a second time."""
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
-        """Return the total with noise of a scale that is too small by the number of units."""
+        """Return the total with noise whose scale is too small by a factor of the number of units."""
         total, number = cells
         noise = discrete_laplace(stream, spend_nano * number, self.sensitivity * NANO)
         return ReleasedCells((total + noise, number))

@@ -13,7 +13,7 @@ nanos = st.integers(0, 10**15)
 
 @given(nanos)
 def test_an_amount_is_exact(nano: int) -> None:
-    """What is printed is the amount, to the last nano-epsilon, with a decimal and no zeros behind the first."""
+    """The printed amount is exact to the last nano-epsilon; after the first decimal it has no trailing zeros."""
     text = amount(nano)
     assert Decimal(text) * 10**9 == nano
     assert "." in text
@@ -21,7 +21,7 @@ def test_an_amount_is_exact(nano: int) -> None:
 
 
 def test_a_loss_stands_before_its_limit() -> None:
-    """The order of the words, and amounts that are no whole numbers."""
+    """The words are in this order, also for amounts that are not whole numbers."""
     assert of_limit(4 * 10**9, 4 * 10**9) == "4.0 of 4.0"
     assert largest_loss(0, 1) == "largest loss so far: 0.0 (limit 0.000000001)"
     assert largest_loss(1_399_999_992, 10**9, "at least ") == "largest loss so far: at least 1.399999992 (limit 1.0)"
@@ -29,7 +29,7 @@ def test_a_loss_stands_before_its_limit() -> None:
 
 @given(nanos, st.integers(1, 10**15), nanos, st.integers(1, 10**15))
 def test_the_worse_of_two_has_the_larger_share_used(used: int, epsilon: int, other: int, bound: int) -> None:
-    """As fractions say it; of equal shares the larger amount, of equal amounts the first name."""
+    """It agrees with fractions; of equal shares the larger amount, of equal amounts the first name wins."""
     mine, others = (Fraction(used, epsilon), used, epsilon), (Fraction(other, bound), other, bound)
     assert UsedBudget("a", 1, used, epsilon).worse(UsedBudget("b", 2, other, bound)) == (mine >= others)
     assert UsedBudget("b", 2, used, epsilon).worse(UsedBudget("a", 1, other, bound)) == (mine > others)
@@ -46,7 +46,7 @@ def test_whose_promise_it_was() -> None:
 
 
 def test_a_name_cannot_drive_the_terminal() -> None:
-    """Nor write a verdict of its own into a line below."""
+    """Nor can it write its own verdict into a line below."""
     used = UsedBudget("a\x1b[2J\nHOLDS: no findings", 1, 10**9, 10**9)
     assert used.sentence(1, versions=False) == "largest loss so far: 1.0 (limit 1.0; 'a\\x1b[2J\\nHOLDS: no findings')"
 

@@ -1,4 +1,4 @@
-"""Epsilon as odds: the pages' tables are computed here again, and the formula in exact fractions of odds."""
+"""Epsilon as odds: the pages' tables are recomputed here, and the formula in exact fractions of odds."""
 
 import re
 from math import exp
@@ -17,7 +17,7 @@ PAGES = ("README.md", "docs/how-to/choose-epsilon.md")
 
 @pytest.mark.parametrize(("epsilon", "likely"), TABLE.items())
 def test_a_claim_held_a_tenth_likely(epsilon: str, likely: str) -> None:
-    """At the epsilons of the table."""
+    """They agree at the epsilons of the table."""
     epsilon_nano = round(float(epsilon) * NANO)
     assert percent(epsilon_nano) == likely
     assert f"thought a claim 10 % likely thinks it at most about {likely} % likely afterwards" in in_odds(epsilon_nano)
@@ -26,7 +26,7 @@ def test_a_claim_held_a_tenth_likely(epsilon: str, likely: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_tables_of_the_pages(page: str) -> None:
-    """Both say what the function says, for all six."""
+    """Both pages agree with the function, for all six."""
     rows = [
         [cell.strip(" *%").removesuffix(" %") for cell in line.strip("|").split("|")[1:]]
         for line in (ROOT / page).read_text().splitlines()
@@ -39,7 +39,7 @@ def test_the_tables_of_the_pages(page: str) -> None:
 
 @given(st.floats(1e-6, 1 - 1e-6), st.integers(0, 50 * NANO))
 def test_odds_change_by_the_factor(prior: float, epsilon_nano: int) -> None:
-    """The odds after are those before, times e^epsilon; it is a probability, and no smaller than the prior."""
+    """The later odds are the earlier ones times e^epsilon; it is a probability, no smaller than the prior."""
     found = most_likely(prior, epsilon_nano)
     assert prior * (1 - 1e-12) <= found <= 1
     power = exp(epsilon_nano / NANO)
@@ -48,7 +48,7 @@ def test_odds_change_by_the_factor(prior: float, epsilon_nano: int) -> None:
 
 @given(st.integers(0, 10**15))
 def test_no_figure_calls_a_claim_certain(epsilon_nano: int) -> None:
-    """However large epsilon is: below 100, or in words; and whole up to 99."""
+    """However large epsilon is, the figure is below 100 or in words, and whole up to 99."""
     shown = percent(epsilon_nano)
     if shown != "nearly 100":
         assert 10 <= float(shown) < 100

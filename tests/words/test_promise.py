@@ -1,4 +1,4 @@
-"""Policies in words: each sentence against the policy that it is about."""
+"""Policies in words: each sentence compared with the policy that it describes."""
 
 from decimal import Decimal, localcontext
 from typing import Any
@@ -17,14 +17,14 @@ NUMBER = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
 
 
 def parameters(level: str = "event", /, **members: Any) -> dict[str, Any]:
-    """Return a policy's parameters; members of its protection stand among `members`."""
+    """Return a policy's parameters; members of its protection are among `members`."""
     inside = ("landmarks", "spare", "window", "length", "within", "open_steps", "absent", "step", "unit", "offset")
     protection = {"level": level, "step": HOUR} | {name: members.pop(name) for name in inside if name in members}
     return {"epsilon": 1.0, "scheme": {"name": "uniform"}, "value": NUMBER, "protection": protection} | members
 
 
 def first(found: dict[str, Any], series: str = "home-7") -> str:
-    """Return the first sentence of a policy that the core takes."""
+    """Return the first sentence of a policy that the core accepts."""
     text = in_words(policy_of(found, 1).parameters, series)
     return text.partition(". Whatever")[0]
 
@@ -82,7 +82,7 @@ WARD = {"neighbours": "replace", "open_steps": 2}
     ],
 )
 def test_where_two_histories_may_differ(found: dict[str, Any], sentence: str) -> None:
-    """For each level, kind and way of collecting, as docs/guarantee.md defines neighbours."""
+    """For each level, kind and way of collecting, it follows the definition of neighbours in docs/guarantee.md."""
     assert first(found) == f"Take two histories of home-7 that differ only {sentence}"
 
 
@@ -91,7 +91,7 @@ def test_where_two_histories_may_differ(found: dict[str, Any], sentence: str) ->
     [("", "a series"), ("home-7", "home-7"), ("home-*", "a series whose name matches home-*")],
 )
 def test_whose_histories(series: str, whose: str) -> None:
-    """One series, those of a default policy, or any."""
+    """They are those of one series, those of a default policy, or any."""
     assert first(parameters(), series).startswith(f"Take two histories of {whose} that")
 
 
@@ -153,7 +153,7 @@ def test_whose_histories(series: str, whose: str) -> None:
     ],
 )
 def test_what_else_is_said(found: dict[str, Any], sentences: tuple[str, ...]) -> None:
-    """What becomes of further differences, what is public, what bounds all versions."""
+    """The sentences say what happens to further differences, what is public, and what limits all versions."""
     text = in_words(policy_of(found, 1).parameters, "home-7")
     for sentence in sentences:
         assert sentence in text
@@ -163,7 +163,7 @@ def test_what_else_is_said(found: dict[str, Any], sentences: tuple[str, ...]) ->
 
 
 def test_dummies_hide_how_many_landmarks_are_true() -> None:
-    """Before they are drawn nothing is said of the true ones, though the record has them; then all of them count."""
+    """Before the draw nothing is said about true ones, although the record has them; then all of them count."""
     asked = {"method": "padding", "probability": 0.5, "start": 0, "end": 40 * HOUR}
     found = parameters("landmark", landmarks=LANDMARKS, dummies=asked)
     for source in (found, dict(policy_of(found, 1).parameters)):
@@ -177,7 +177,7 @@ def test_dummies_hide_how_many_landmarks_are_true() -> None:
 
 
 def test_what_the_settings_and_the_ledger_add() -> None:
-    """The smaller of two lifetimes, the cap of a member, and landmarks registered since."""
+    """They add the smaller of two lifetimes, the cap of a member, and landmarks registered since."""
     found = parameters("landmark", landmarks=LANDMARKS, lifetime=3)
     text = in_words(found, "p-1/a", Circumstances(lifetime_nano=2 * 10**9, cap_nano=5 * 10**9, landmarks=6))
     assert "together cost at most epsilon 2.0." in text
@@ -188,7 +188,7 @@ def test_what_the_settings_and_the_ledger_add() -> None:
 
 @given(policies("a", 1))
 def test_the_figures_are_those_of_the_core(record: dict[str, Any]) -> None:
-    """Epsilon, and the number of landmark steps, as the core compiles them from the same parameters."""
+    """Epsilon and the number of landmark steps are those that the core compiles from the same parameters."""
     found = {name: part for name, part in record.items() if name not in {"type", "series", "version"}}
     policy = policy_of(found, 1)
     assert epsilon_nano_of(policy.parameters) == policy.epsilon_nano
@@ -198,13 +198,13 @@ def test_the_figures_are_those_of_the_core(record: dict[str, Any]) -> None:
 
 
 def told(found: dict[str, Any], known: Circumstances, versions: str = "") -> str:
-    """Return what is told to the person of a series."""
+    """Return the text shown to the person of a series."""
     return for_the_person(found, "p-17/heart", known, 0, "Never.", versions)
 
 
 @pytest.mark.parametrize("found", [parameters(), parameters("user", length=3), parameters("w-event", window=3)])
 def test_what_becomes_of_further_differences_stands_beside_the_odds(found: dict[str, Any]) -> None:
-    """Else "they" would be the versions that another sentence is about, and what they multiply the cap."""
+    """Otherwise "they" would be another sentence's versions, and what they multiply would be the cap."""
     text = told(found, Circumstances(cap_nano=3 * 10**9), "Of versions.")
     _, _, after = text.partition("90 % then thinks that the first is at most 23.2 % likely. ")
     assert after.startswith(("Each further hour", "Nothing more is measured after", "Nothing limits"))
@@ -215,7 +215,7 @@ def test_what_becomes_of_further_differences_stands_beside_the_odds(found: dict[
 
 @given(st.integers(1, 6_900_000_000))
 def test_the_chance_that_is_told_is_never_too_small(epsilon_nano: int) -> None:
-    """What a tenth becomes by a factor e^epsilon of its odds, in 50 digits, rounded up to a tenth of a per cent."""
+    """Its odds are those of a tenth times e^epsilon, in 50 digits; it is rounded up to a tenth of a per cent."""
     text = told(parameters() | {"epsilon": epsilon_nano / 10**9}, Circumstances())
     said = Decimal(text.partition("then thinks that the first is at most ")[2].partition(" %")[0])
     with localcontext() as digits:
@@ -226,12 +226,12 @@ def test_the_chance_that_is_told_is_never_too_small(epsilon_nano: int) -> None:
 
 
 def test_no_chance_is_told_where_nearly_all_may_be_learnt() -> None:
-    """A factor of a thousand and more says that by itself."""
+    """A factor of a thousand or more says that by itself."""
     assert "% likely" not in told(parameters() | {"epsilon": 7.0}, Circumstances())
 
 
 def test_a_person_is_told_of_all_their_series() -> None:
-    """The factor is of one series; that of all of them is the cap's, and without a cap they are not counted."""
+    """The factor is for one series; that for all series is the cap's, and without a cap they are not counted."""
     capped, free = (told(parameters(), Circumstances(cap_nano=cap)) for cap in (3 * 10**9, None))
     for text in (capped, free):
         assert (
@@ -252,7 +252,7 @@ ADDED = {"neighbours": "add-remove", "open_steps": 2}
 
 
 def test_an_item_that_is_replaced_costs_two_that_come_or_go() -> None:
-    """Under add-remove: the promise says it beside its own factor, and a person is told the larger one alone."""
+    """Under add-remove, the promise gives it beside its own factor, and a person only sees the larger one."""
     added, replaced = (parameters(value=COUNTS, collect=collect) for collect in (ADDED, WARD))
     twice = (
         "Replacing one contributor's item removes one item and adds one. This can cost twice as much: a factor of e^2"
@@ -274,7 +274,7 @@ def test_an_item_that_is_replaced_costs_two_that_come_or_go() -> None:
 
 @given(st.lists(st.integers(0, 30) | st.tuples(st.integers(0, 30), st.integers(1, 9)), max_size=6), st.integers(1, 4))
 def test_landmark_steps_are_counted_once(drawn: list[Any], step_ms: int) -> None:
-    """However spans overlap: against the set of all steps that any of them touches."""
+    """This holds however spans overlap, compared with the set of all steps that any of them touches."""
     spans = [span if isinstance(span, int) else [span[0], sum(span)] for span in drawn]
     touched = {at // step_ms for span in spans for at in ([span] if isinstance(span, int) else range(*span))}
     assert landmark_steps(parameters("landmark", landmarks=spans, step=step_ms)) == len(touched)

@@ -1,4 +1,4 @@
-"""Policies with units in words: what is one event, what is left out, and what a step publishes."""
+"""Policies with units in words: what is one event, what is omitted, and what a step publishes."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ NUMBER = {"kind": "number", "lower": 40, "upper": 400, "resolution": 1}
 
 
 def parameters(statistic: dict[str, Any] | None = None, /, **protection: Any) -> dict[str, Any]:
-    """Return a policy's parameters that the core takes: a day's mean, by the hour."""
+    """Return a policy's parameters that the core accepts: a day's mean, by the hour."""
     unit = {"level": "landmark", "step": DAY, "unit": HOUR, "open_steps": 2} | protection
     value = NUMBER | ({"statistic": "mean"} if statistic is None else statistic)
     found = {"epsilon": 1.0, "scheme": {"name": "uniform"}, "value": value, "protection": unit}
@@ -36,7 +36,7 @@ def parameters(statistic: dict[str, Any] | None = None, /, **protection: Any) ->
     ],
 )
 def test_where_two_histories_may_differ(protection: dict[str, Any], where: str) -> None:
-    """In units, whatever the step; the landmarks are left out."""
+    """They may differ in units, whatever the step; the landmarks are omitted."""
     text = in_words(parameters(**protection), "home-7")
     assert text.partition(". Whatever")[0] == f"Take two histories of home-7 that differ only {where}"
 
@@ -69,7 +69,7 @@ def test_what_a_step_publishes(statistic: dict[str, Any], said: str) -> None:
 
 
 def test_what_is_said_besides() -> None:
-    """What a unit holds, landmarks that come later, what everybody sees, and what neighbours suggest."""
+    """It covers a unit's contents, later landmarks, what everybody sees, and what neighbours suggest."""
     text = in_words(parameters(within="max", spare=24))
     assert "All readings of an hour count as one event; its value is its largest reading." in text
     assert "registered before their step is published are left out as well." in text
@@ -81,7 +81,7 @@ def test_what_is_said_besides() -> None:
 
 
 def test_landmarks_count_units_on_their_grid() -> None:
-    """A moment is the unit that it lies in, and units before the offset count, too."""
+    """A moment is the unit that contains it, and units before the offset count, too."""
     assert landmark_steps(parameters(landmarks=[5, [DAY, DAY + 1]])) == 2
     assert landmark_steps(parameters(offset=1_800_000, landmarks=[[0, HOUR]])) == 2
     assert landmark_steps(parameters(offset=1_800_000, landmarks=[[1_800_000, 1_800_000 + HOUR]])) == 1

@@ -1,14 +1,14 @@
-"""A page as a strict reader sees it: every element closed in order, its figures by name, and what it would load."""
+"""A page as a strict reader sees it: elements closed in order, figures by name, and what it would load."""
 
 from html.parser import HTMLParser
 
 VOID = {"meta"}
 INLINE = {"a", "code", "data", "em", "small", "strong"}
-"""Elements that do not part words."""
+"""Elements that do not separate words."""
 
 
 class Page(HTMLParser):
-    """A page that was read; raises `AssertionError` where its elements are not nested."""
+    """A page that was read; raises `AssertionError` if its elements are not properly nested."""
 
     def __init__(self, text: str) -> None:
         """Read all of it."""
@@ -42,7 +42,7 @@ class Page(HTMLParser):
         assert self._open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        """Take text, but for the style sheet."""
+        """Take text, except for the style sheet."""
         if "style" not in self._open:
             self.words.append(data)
 

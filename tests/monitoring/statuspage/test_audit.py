@@ -1,4 +1,4 @@
-"""The page of an audit that follows: verdict, findings as far as they may be told, how far it is."""
+"""The page of an audit that follows: the verdict, the findings that may be shown, and its progress."""
 
 from stream_app.monitoring.metric import Gauge
 from stream_app.monitoring.metrics import AUDIT_TABLE, AuditMetric, Metrics
@@ -37,7 +37,7 @@ def measured(**gauges: int) -> Metrics:
 
 
 def test_it_holds() -> None:
-    """Figures, and the verdict once it has read what there is."""
+    """The page shows figures, and the verdict once everything is read."""
     page = shown(measured(entries=1234, series=9, lag_records=2, unsigned_entries=3))
     assert page.data == {"entries": 1234, "series": 9, "lag-records": 2, "unsigned": 3, "findings": 0}
     assert "✓ Holds: no findings" in page.text
@@ -45,7 +45,7 @@ def test_it_holds() -> None:
 
 
 def test_findings() -> None:
-    """By code with their meaning; series and message where they were allowed, else a hint where they stand."""
+    """Findings are listed by code with their meaning, and with series and message if allowed, else with a hint."""
     metrics = measured(entries=5)
     metrics.count(AuditMetric.FINDINGS, 2, "fork")
     page = shown(metrics, ShownFinding("2026-01-01 00:00:00", "fork", "<home-7> 4", "<was changed>"))

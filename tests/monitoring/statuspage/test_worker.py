@@ -1,4 +1,4 @@
-"""A worker's page: its figures, what it says of trouble, and that nothing in it can act."""
+"""A worker's page: its figures, what it says about trouble, and that nothing in it can act."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ HOSTILE = "<script>alert(1)</script>\"'&"
 
 
 def standing(partitions: Mapping[int, StopReason | None], name: str = "landmark-stream", **more: bool) -> AboutWorker:
-    """Return how a worker stands that owns these partitions."""
+    """Return the state of a worker that owns these partitions."""
     running = [number for number, trouble in partitions.items() if trouble is None]
     crashed, prepared = more.get("crashed", False), more.get("prepared", True)
     return AboutWorker(name, crashed, prepared, partitions, running, up_seconds=100.0, advice=dict(REASONS.items()))
@@ -34,7 +34,7 @@ def shown(metrics: Metrics, how: AboutWorker, history: History | None = None, *,
 
 
 def test_its_figures_are_those_of_the_registry() -> None:
-    """Sums over partitions; decisions by scheme; each reject with what to do."""
+    """Figures are sums over partitions; decisions go by scheme, and each reject has its remedy."""
     page = Page(shown(busy(), standing({0: None, 1: None})))
     assert page.data["events"] == 100
     assert page.data["lag-records"] == 7
@@ -50,7 +50,7 @@ def test_its_figures_are_those_of_the_registry() -> None:
 
 
 def test_what_waits_is_unknown_outside_the_group() -> None:
-    """It said "0 records fetched and waiting" while hundreds of events waited for the worker to join."""
+    """It used to say "0 records fetched and waiting" while hundreds of events waited for the worker to join."""
     metrics = busy()
     metrics.forget(WorkerMetric.EVENT_LAG_RECORDS)
     metrics.set(WorkerMetric.IN_GROUP, 0)
@@ -60,7 +60,7 @@ def test_what_waits_is_unknown_outside_the_group() -> None:
 
 
 def test_what_newcomers_misread() -> None:
-    """No time where no event came, records that are no events by name, and a sum that says what it is of."""
+    """No time is shown if no event came, records other than events are named, and a sum says what it covers."""
     metrics = busy()
     metrics.count(WorkerMetric.DECISIONS, 1, "control", "", "")
     page = Page(shown(metrics, standing({0: None, 7: None})))
@@ -88,14 +88,14 @@ def test_what_newcomers_misread() -> None:
     ],
 )
 def test_its_state(how: AboutWorker, said: str) -> None:
-    """The worst comes first, as a word and a sign, not as a colour alone."""
+    """The worst state comes first, as a word and a sign, not only as a colour."""
     page = Page(shown(Metrics(), how))
     assert said in page.text
 
 
 @pytest.mark.parametrize("reason", REASONS)
 def test_a_stopped_partition_has_its_remedy(reason: StopReason) -> None:
-    """Reason, meaning and remedy stand on the page; the other partition goes on."""
+    """The page shows reason, meaning and remedy; the other partition keeps running."""
     page = Page(shown(busy(), standing({0: None, 1: reason})))
     assert "Partition 1" in page.text
     assert REASONS[reason].remedy.replace("`", "") in page.text
@@ -103,7 +103,7 @@ def test_a_stopped_partition_has_its_remedy(reason: StopReason) -> None:
 
 
 def test_losses_stand_there_where_policies_name_a_correlation() -> None:
-    """Series above the alarm turn it red."""
+    """Series above the alarm turn the losses red."""
     metrics = busy()
     metrics.set(WorkerMetric.CORRELATED_SERIES, 9, "0")
     metrics.set(WorkerMetric.ALARMED_SERIES, 2, "0")
@@ -115,7 +115,7 @@ def test_losses_stand_there_where_policies_name_a_correlation() -> None:
 
 
 def test_members_stand_there_where_they_have_caps() -> None:
-    """How many there are, and of how many nine tenths are claimed."""
+    """The page shows the number of members, and how many have nine tenths claimed."""
     metrics = busy()
     assert "people with a limit" not in Page(shown(metrics, standing({0: None}))).text
     for share, number in (("1.00", 5), ("0.10", 2), ("0.00", 1)):
@@ -125,7 +125,7 @@ def test_members_stand_there_where_they_have_caps() -> None:
 
 
 def test_nothing_in_it_acts_or_loads() -> None:
-    """Texts from outside are escaped; no script, no link but to this endpoint, no handler, no inline style."""
+    """Texts from outside are escaped; no script, no handler, no inline style, and links only to this endpoint."""
     metrics = busy()
     metrics.count(WorkerMetric.REJECTS, 1, HOSTILE)
     page = Page(shown(metrics, standing({0: "row-missing"}, HOSTILE)))
@@ -135,7 +135,7 @@ def test_nothing_in_it_acts_or_loads() -> None:
 
 
 def test_it_can_be_paused() -> None:
-    """It asks for itself again, unless one has asked it not to."""
+    """The page refreshes itself unless it was asked not to."""
     assert 'http-equiv="refresh"' in shown(Metrics(), standing({}))
     paused = shown(Metrics(), standing({}), refreshes=False)
     assert 'http-equiv="refresh"' not in paused
@@ -143,7 +143,7 @@ def test_it_can_be_paused() -> None:
 
 
 def test_the_last_minutes() -> None:
-    """Rates are over some seconds; as many samples are kept as fit; distributions forget what lies before them."""
+    """Rates are over some seconds, as many samples are kept as fit, and distributions forget older values."""
     metrics, history = Metrics(), History()
     metrics.observe(WorkerMetric.BUDGET_LEFT_SHARE, 0.95)
     for place in range(PLACES + 1):
@@ -164,7 +164,7 @@ def test_the_last_minutes() -> None:
 
 
 def test_no_figure_is_above_the_most_of_its_line() -> None:
-    """What the page shows now is part of its plot: a wait of 683 ms stood over "at most 419 ms"."""
+    """The value shown now is part of its plot: a wait of 683 ms once stood over "at most 419 ms"."""
     metrics, history = Metrics(), History()
     metrics.set(WorkerMetric.EVENT_LAG_SECONDS, 0.419, "0")
     metrics.count(WorkerMetric.EVENTS, 10, "0")

@@ -1,4 +1,4 @@
-"""Tables, answers and warnings of statistics of units, against sums by hand."""
+"""Tables, answers and warnings of unit statistics compared with sums by hand."""
 
 from math import sinh
 from typing import Any
@@ -34,7 +34,7 @@ def asked(found: Policy) -> StatisticRequest:
 
 
 def test_errors_by_unit_window_and_span() -> None:
-    """The mean of |noise| over the units of a span; a window of w units errs as one unit of w times the length."""
+    """Errors are the mean |noise| over a span's units; a window of w units errs as one unit w times as long."""
     table = unit_table(asked(policy()))
     rows = {(row.unit_ms, row.window): {each.span: each.error for each in row.spans} for row in table}
     for (unit_ms, window), errors in rows.items():
@@ -51,7 +51,7 @@ def test_errors_by_unit_window_and_span() -> None:
 @pytest.mark.parametrize("wanted", [0.05, 0.5, 3.0])
 @pytest.mark.parametrize("span", ["day", "week"])
 def test_answers_bring_the_error_that_was_wanted(wanted: float, span: str) -> None:
-    """With the epsilon, or the unit, the table has at most that error; with a little less epsilon it has more."""
+    """With that epsilon or unit, the table has at most that error; with slightly less epsilon it has more."""
     found = answered(asked(policy()), SPANS[span], wanted)
     assert found.epsilon is not None
 
@@ -67,7 +67,7 @@ def test_answers_bring_the_error_that_was_wanted(wanted: float, span: str) -> No
 
 
 def test_a_plain_policy_of_numbers_is_planned_as_units() -> None:
-    """Each step is a unit; what is collected, or no number, is not planned for."""
+    """Each step is a unit; what is collected, or is not a number, is not planned for."""
     plain = policy_of({"epsilon": 1.0, "protection": {"level": "event", "step": HOUR_MS}, "scheme": {"name": "uniform"},
                        "value": NUMBER}, 1)  # fmt: skip
     assert asked(plain)[1:] == (HOUR_MS, 1, 10**9, HOUR_MS)
@@ -82,7 +82,7 @@ def data(values: Any, gap_ms: int = HOUR_MS // 4) -> list[tuple[int, Raw]]:
 
 @pytest.mark.parametrize("within", ["last", "max", "sum", "mean"])
 def test_units_hold_what_the_core_says(within: str) -> None:
-    """Against the core's own units, reading by reading."""
+    """They agree with the core's own units, reading by reading."""
     from stream_app.privacy.units.readings import EMPTY  # noqa: PLC0415
 
     found, rng = policy(within=within), np.random.default_rng(3)
@@ -103,7 +103,7 @@ def test_units_hold_what_the_core_says(within: str) -> None:
 
 
 def test_true_statistics_and_the_best_constant() -> None:
-    """Of three days, one of which has few readings: the mean distance from the median of the others' means."""
+    """Of three days, one has few readings; the error is the mean distance from the median of the others' means."""
     values = [*[2.0] * 96, *[6.0] * 96, *[7.0] * 96, *[9.0] * 20]
     found = policy()
     assert isinstance(found.kind, UnitStatistic)
@@ -129,7 +129,7 @@ def test_memory_of_an_autoregressive_course(kept: float, lag: int) -> None:
 
 
 def test_memory_of_categories_and_of_too_little() -> None:
-    """Runs of 8 equal categories are remembered for about half of that; a constant, or a few readings, tell nothing."""
+    """Runs of 8 equal categories are remembered for about half that; constants and few readings show nothing."""
     kind = {"kind": "category", "categories": ["a", "b", "c"], "statistic": "histogram"}
     protection = {"level": "event", "unit": HOUR_MS // 4, "step": DAY_MS, "open_steps": 1}
     found = policy_of({"epsilon": 1.0, "protection": protection, "scheme": {"name": "uniform"}, "value": kind}, 1)
@@ -145,7 +145,7 @@ def test_memory_of_categories_and_of_too_little() -> None:
 
 
 def test_a_unit_shorter_than_the_memory_is_warned_of() -> None:
-    """On real data: an hour of blood sugar is, two are not, nor are two units of an hour together."""
+    """In real blood sugar data an hour is too short; two hours are not, nor is a window of two hourly units."""
     value: dict[str, Any] = {"lower": 40, "upper": 400, "resolution": 1}
     readings = {"glucose": [(at_ms, Raw(value)) for at_ms, value in glucose()]}
     hour = unit_plan(policy(**value), data=readings)
@@ -163,7 +163,7 @@ def test_a_unit_shorter_than_the_memory_is_warned_of() -> None:
 
 
 def test_spans_and_what_is_none() -> None:
-    """Spans by name and length; what does not hold whole units, data without a value, epsilon with four digits."""
+    """Spans have names and lengths; partial units and data without values are refused; epsilon has four digits."""
     plan = asked(policy())
     assert span_named(plan, None) == ("day", DAY_MS)
     assert span_named(plan, "month")[1] == span_named(plan, "30 days")[1] == 30 * DAY_MS

@@ -1,7 +1,8 @@
-"""The exact law of what an intruder sees of a step: its counters at announced looks, then its release, in fractions.
+"""The exact law of what an intruder sees of a step: counters at announced looks, then the release.
 
-Two-sided geometric noise ``P(k) = (1 - q) / (1 + q) * q**|k|`` with rational q stands for discrete Laplace noise of
-rate ``ln(1/q)``: so a ratio of likelihoods is a fraction, and a bound ``exp(epsilon)`` is ``q**-sensitivity``.
+All values are fractions. Two-sided geometric noise ``P(k) = (1 - q) / (1 + q) * q**|k|`` with rational q represents
+discrete Laplace noise of rate ``ln(1/q)``. So a ratio of likelihoods is a fraction, and a bound ``exp(epsilon)`` is
+``q**-sensitivity``.
 """
 
 from collections.abc import Iterator
@@ -12,15 +13,15 @@ from itertools import product
 
 CELLS = (0, 1)
 REACH = 4
-"""Noise as far from 0 as this; beyond it ratios of geometric laws stay as they are."""
+"""The largest distance of noise from 0 that is tried; beyond it ratios of geometric laws stay constant."""
 
 Parts = tuple[int, ...]
-"""Of one counter: what came in up to the first look, between looks, and after the last one."""
+"""For one counter: what came in up to the first look, between looks, and after the last one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How counters are kept, to who knows the resident key; the defaults are ours, every other way is wrong."""
+    """How counters are kept, seen with the resident key; the defaults are ours, every other way is wrong."""
 
     intrusion: Fraction  # q of the noise that counters start with, and take up after a look
     closing: Fraction  # q of the closing noise
@@ -30,7 +31,7 @@ class Way:
     hidden: bool = True  # the intruder cannot draw the closing noise
 
     def chance(self, parts: Parts) -> Fraction:
-        """Return how likely one counter grows so by its noise alone, in each of its parts."""
+        """Return how likely one counter grows by these parts through its noise alone."""
         *looked, last = parts
         found = Fraction(1)
         for nth, noise in enumerate(looked):
@@ -51,7 +52,7 @@ class Way:
 
 
 Item = tuple[int, int]
-"""A cell, and a part: before the first look, between two, after the last."""
+"""A cell and a part: before the first look, between two looks, or after the last."""
 
 
 def parts(items: tuple[Item, ...], cell: int, looks: int) -> Parts:
@@ -60,7 +61,7 @@ def parts(items: tuple[Item, ...], cell: int, looks: int) -> Parts:
 
 
 def neighbours(items: tuple[Item, ...], looks: int) -> Iterator[tuple[Item, ...]]:
-    """Yield the steps where one member's item is another, at its time or at any other."""
+    """Yield the steps where one member's item is replaced by another, at its time or at any other."""
     for nth, other in product(range(len(items)), product(CELLS, range(looks + 1))):
         yield (*items[:nth], other, *items[nth + 1 :])
 
@@ -81,9 +82,9 @@ def both(q: Fraction, other: Fraction, n: int) -> Fraction:
 
 @cache
 def ratio(way: Way, change: Parts) -> Fraction | None:
-    """Return by what factor an outcome can be likelier than under counts that are higher by ``change``; None: any.
+    """Return how much likelier an outcome can be than under counts higher by ``change``; None: by any factor.
 
-    Noise is added, so no more of the counts than their difference matters.
+    Noise is added, so only the difference of the counts matters.
     """
     largest = Fraction(1 if not any(change) else 0)
     for noise in product(range(-REACH, REACH + 1), repeat=len(change)) if any(change) else ():
@@ -101,7 +102,7 @@ Addend = tuple[int, int]
 
 
 def worst_sum(way: Way, low: int, high: int, centre: int, members: int, looks: int) -> Fraction | None:
-    """Return the largest likelihood ratio of a sum and a neighbour, where each item k counts k - ``centre``."""
+    """Return the largest likelihood ratio of a sum and a neighbour, if each item k counts k - ``centre``."""
     largest = Fraction(1)
     domain: tuple[Addend, ...] = tuple(product(range(low, high + 1), range(looks + 1)))
 
@@ -119,9 +120,9 @@ def worst_sum(way: Way, low: int, high: int, centre: int, members: int, looks: i
 
 
 def worst(way: Way, members: int, looks: int) -> Fraction | None:
-    """Return the largest likelihood ratio of a step and a neighbour over all of them; None: it has no bound.
+    """Return the largest likelihood ratio of a step and a neighbour over all of them; None: there is no bound.
 
-    Counters take up independent noise, so the largest ratio of all is the product of each one's.
+    Counters have independent noise, so the largest ratio overall is the product of the largest ratio of each.
     """
     largest = Fraction(1)
     for items in product(product(CELLS, range(looks + 1)), repeat=members):

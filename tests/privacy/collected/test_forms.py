@@ -1,4 +1,4 @@
-"""Which policies may collect what: each wrong member is named, and what is not said follows."""
+"""Which policies may collect what: each wrong member is named, and omitted members get defaults."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ WINDOW = {"level": "w-event", "window": 3}
 
 
 def policy(**members: Any) -> Policy:
-    """Return a policy over numbers that are added up, but for these members."""
+    """Return a policy over numbers that are added up, except for these members."""
     good = {"epsilon": 1.0, "protection": {"level": "event"}, "scheme": UNIFORM, "value": NUMBER, "collect": SUM}
     return policy_of({name: part for name, part in (good | members).items() if part is not None}, 1)
 
@@ -63,7 +63,7 @@ def policy(**members: Any) -> Policy:
     ],
 )
 def test_what_is_refused(members: dict[str, Any], member: str) -> None:
-    """With the member's name, the remedy among the words."""
+    """The error names the member and contains the remedy."""
     with pytest.raises(PolicyError) as caught:
         policy(**members)
     assert any(fault.member.startswith(member) for fault in caught.value.faults), caught.value.faults
@@ -82,7 +82,7 @@ def test_what_is_refused(members: dict[str, Any], member: str) -> None:
 )
 @pytest.mark.parametrize("scheme", [UNIFORM, BALANCED, SKIP])
 def test_what_sums_and_means_are(collect: Any, kind: Any, sensitivity: int, scheme: Any) -> None:
-    """The contract's sensitivities over cells -4 .. 10; no filter, under Balanced neither."""
+    """They have the contract's sensitivities over cells -4 .. 10, and no filter, even under Balanced."""
     found = policy(collect=collect, scheme=scheme)
     assert isinstance(found.kind, kind)
     assert found.kind.item.sensitivity == sensitivity
@@ -92,7 +92,7 @@ def test_what_sums_and_means_are(collect: Any, kind: Any, sensitivity: int, sche
 
 
 def test_the_largest_items_and_choices() -> None:
-    """Items of 2^31 cells either way, 4,096 items to choose among."""
+    """Items may have 2^31 cells either way, and choices 4,096 items."""
     assert policy(value={"kind": "number", "lower": -(2**31), "upper": 2**31, "resolution": 1}).kind.width == 1
     found = policy(value=CHOICE | {"items": [str(n) for n in range(4096)]}, collect=CHOOSE | {"open_steps": 16})
     assert isinstance(found.kind, Choice)

@@ -1,4 +1,4 @@
-"""Pan-private counters: the bound of an intrusion by exact fractions, and that the code keeps counters as proven."""
+"""Pan-private counters: an intrusion's bound by exact fractions; the code keeps counters as proven."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -27,13 +27,13 @@ SERIES = "ward-3"
 
 
 WAYS = [Way(intruding, closing) for intruding, closing in product((HALF, THIRD), repeat=2)]
-"""Ours, with less, as much and more noise in memory than at the close."""
+"""Our way, with less, equal and more noise in memory than at the close."""
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.intrusion}-{way.closing}")
 @pytest.mark.parametrize("looks", range(MOST_LOOKS + 1))
 def test_an_exposed_step_costs_at_most_the_dearer_of_both(way: Way, looks: int) -> None:
-    """Over all small steps, neighbours and moments of looks; and a step that was not exposed costs its epsilon."""
+    """This holds over all small steps, neighbours and look times; an unexposed step costs its epsilon."""
     bound = max(way.intrusion**-2, way.closing**-2) if looks else way.closing**-2
     for members in MEMBERS:
         found = worst(way, members, looks)
@@ -61,7 +61,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("changes", "looks", "intruding", "closing"), WRONG.values(), ids=WRONG)
 def test_wrong_ways_are_caught(changes: dict[str, object], looks: int, intruding: Fraction, closing: Fraction) -> None:
-    """Each part is needed: without it the bound is exceeded."""
+    """Each part is needed: without it, the bound is exceeded."""
     bound = max(intruding**-2, closing**-2) if looks else closing**-2
     found = worst(replace(Way(intruding, closing), **changes), 1, looks)  # type: ignore[arg-type]
     assert found is None or found > bound
@@ -71,7 +71,7 @@ RANGES = ((-1, 1), (0, 1), (0, 2), (-2, 1))
 
 
 def middle_and_reach(low: int, high: int) -> tuple[int, int]:
-    """Return c, and how far an item may lie from it."""
+    """Return c and an item's largest distance from it."""
     centre = (low + high) // 2
     return centre, max(high - centre, centre - low)
 
@@ -80,7 +80,7 @@ def middle_and_reach(low: int, high: int) -> tuple[int, int]:
 @pytest.mark.parametrize("looks", range(MOST_LOOKS + 1))
 @pytest.mark.parametrize(("low", "high"), RANGES)
 def test_an_exposed_sum_costs_at_most_the_dearer_of_both(way: Way, looks: int, low: int, high: int) -> None:
-    """All noises are of sensitivity 2 * max(hi - c, c - lo), over k - c: an item may be moved past a look as well."""
+    """All noises have sensitivity 2 * max(hi - c, c - lo), over k - c: an item may also be moved past a look."""
     centre, reach = middle_and_reach(low, high)
     bound = max(way.intrusion ** (-2 * reach), way.closing ** (-2 * reach)) if looks else way.closing ** (-2 * reach)
     worsts = [worst_sum(way, low, high, centre, members, looks) for members in (1, 2)]
@@ -92,7 +92,7 @@ def test_an_exposed_sum_costs_at_most_the_dearer_of_both(way: Way, looks: int, l
 
 @pytest.mark.parametrize(("low", "high"), [(0, 3), (0, 1), (2, 3)])
 def test_sums_need_their_centre_and_twice_its_reach(low: int, high: int) -> None:
-    """With noise of the range alone, or with items that count as they are, moved ones cost more than was said."""
+    """With noise for the range alone, or with uncentred items, moved items cost more than stated."""
     way = Way(HALF, HALF)
     centre, reach = middle_and_reach(low, high)
     moved = worst_sum(way, low, high, centre, 1, 1)
@@ -117,7 +117,7 @@ def seed(nth: int) -> str:
 
 
 def cells(run: Run, step: int) -> tuple[int, ...]:
-    """Return the counters of an open step as they stand in memory."""
+    """Return the counters of an open step as they are in memory."""
     return tuple(run.collection.counted(SERIES)[step].cells)
 
 
@@ -127,7 +127,7 @@ def noise(policy: Policy, nth: int, step: int, looks: int) -> tuple[int, ...]:
 
 
 def test_counters_are_counts_and_the_noise_of_their_seeds() -> None:
-    """At every look and at the close: start noise, fresh noise a look, closing noise; each its own, none of the key."""
+    """Start noise, fresh noise at each look and closing noise are all separate, and none comes from the key."""
     runs = [pan_private(), pan_private(OTHER_KEYS)]
     for run in runs:
         run.feed_all([watermark(0, seed(1)), contribution(3, "a", "walk"), contribution(13, "a", "ride")])
@@ -155,7 +155,7 @@ def test_counters_are_counts_and_the_noise_of_their_seeds() -> None:
 
 @pytest.mark.parametrize("statistic", ["sum", "mean"])
 def test_counters_of_sums_are_centred_and_restored_at_the_release(statistic: str) -> None:
-    """Memory holds k - c of each item and the noise of the seeds; the release k, and the closing noise besides."""
+    """Memory holds each item's k - c and the seeds' noise; the release holds k plus the closing noise."""
     value = {"kind": "number", "lower": 60, "upper": 100, "resolution": 0.5}  # cells 120 .. 200, c = 160
     record = collected(collect=PAN_PRIVATE | {"statistic": statistic}, epsilon=1.0, value=value)
     run = Run(Context(KEYS)).feed_all([record, watermark(0, seed(1)), contribution(3, "a", 61)])
@@ -174,7 +174,7 @@ def test_counters_of_sums_are_centred_and_restored_at_the_release(statistic: str
 
 
 def test_without_intrusion_the_noise_is_of_the_key_and_of_no_seed() -> None:
-    """Bare counters, and closing noise as for observations: a collector's seeds need not be fresh then."""
+    """Counters are bare, and closing noise is as for observations, so a collector's seeds need not be fresh."""
     found = []
     for keys, nth in ((KEYS, 1), (KEYS, 5), (OTHER_KEYS, 1)):
         run = Run(Context(keys)).feed_all([collected(collect=REPLACE, epsilon=1.0), watermark(0, seed(nth))])
@@ -199,7 +199,10 @@ def test_the_rate_of_start_noise(looks: int) -> None:
 
 @pytest.mark.parametrize(("neighbours", "sensitivity"), [("replace", 2), ("add-remove", 1)])
 def test_sensitivities(neighbours: str, sensitivity: int) -> None:
-    """Over all small steps, neighbours' counts differ by the sensitivity at most, and some do; noise is made for it."""
+    """Over all small steps, neighbours' counts differ by at most the sensitivity, and some reach it.
+
+    The noise is made for it.
+    """
     collect = {"neighbours": neighbours, "open_steps": 1}
     rows = Run().feed_all([collected(collect=collect, epsilon=1.0), watermark(0)]).rows
     assert rows[SERIES].policy.kind.scale(NANO) == sensitivity

@@ -1,4 +1,4 @@
-"""What a policy of several readings a step may hold, and when a version of it is weaker."""
+"""What a policy of several readings per step may contain, and when a version of it is weaker."""
 
 import json
 from fractions import Fraction
@@ -34,7 +34,7 @@ def parameters(**members: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_takes_the_last_reading(kind: str) -> None:
-    """And only numbers can be added up."""
+    """Only numbers can also be added up."""
     assert policy_of(parameters(value=KINDS[kind], protection=LAST), 1).within is not None
     for aggregate in ("sum", "mean", "max"):
         asked = parameters(value=KINDS[kind], protection={"within": aggregate, "open_steps": 1})
@@ -78,7 +78,7 @@ def test_every_kind_takes_the_last_reading(kind: str) -> None:
     ],
 )
 def test_what_makes_no_policy_is_named(member: str, members: dict[str, Any]) -> None:
-    """The fault names the member; a row that holds such a thing is none either, for no version ever wrote one."""
+    """The fault names the member; a row with such a thing is invalid too, because no version ever wrote one."""
     for compiled in (policy_of, stored_policy_of):
         with pytest.raises(PolicyError) as refused:
             compiled(parameters(**members), 1)
@@ -87,7 +87,7 @@ def test_what_makes_no_policy_is_named(member: str, members: dict[str, Any]) -> 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_gaps_of_every_kind_may_be_filled(kind: str) -> None:
-    """At no cost, so whatever neighbours are."""
+    """Filling costs nothing, so neighbours do not matter."""
     found = policy_of(parameters(value=KINDS[kind], protection=LAST | {"absent": "approximated"}), 1)
     assert found.within is not None
     assert found.within.gapless
@@ -95,20 +95,20 @@ def test_gaps_of_every_kind_may_be_filled(kind: str) -> None:
 
 
 def test_no_columns_take_such_a_policy() -> None:
-    """Its steps are decided one by one; the control is the same policy without `within`."""
+    """The steps of such a policy are decided one by one; the control is the same policy without `within`."""
     assert policy_of(parameters(), 1).rule is not None
     assert policy_of(parameters(protection=SUM), 1).rule is None
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_number_is_read_exactly(number: float) -> None:
-    """The decimal that a double stands for ends within so many places."""
+    """The decimal that a double represents ends within so many places."""
     assert Fraction(in_units(number), 10**PLACES) == exact(number)
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=8), st.booleans())
 def test_numbers_come_to_the_nearest_cell(numbers: list[float], mean: bool) -> None:  # noqa: FBT001 (drawn)
-    """The oracle is fractions: one rounding, then the range; alone, a number comes to what it comes to without."""
+    """The oracle is fractions, rounded once and clamped; alone, a number gives what it gives without `within`."""
     policy = policy_of(parameters(protection={"within": "mean" if mean else "sum", "open_steps": 1}), 1)
     kind, within_ = policy.kind, policy.within
     assert isinstance(kind, Number)
@@ -136,7 +136,7 @@ def test_numbers_come_to_the_nearest_cell(numbers: list[float], mean: bool) -> N
     ],
 )
 def test_a_version_that_shows_absence_is_weaker(before: Any, after: Any, weaker: bool) -> None:  # noqa: FBT001
-    """The value may be another; it may not go."""
+    """The value may be replaced by another, but not removed."""
     run = Run().feed_all([within(1, epsilon=0.5, protection=before), within(2, epsilon=0.5, protection=after)])
     assert [json.loads(reject)["reason"] for reject in run.rejects] == ["weaker-policy"] * weaker
 

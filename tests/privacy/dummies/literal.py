@@ -1,4 +1,4 @@
-"""Dummy landmarks a second time, word by word and slowly: distances one by one, every set and every chain."""
+"""A second implementation of dummy landmarks, literal and slow: distances one by one, every set and chain."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Context, Decimal
@@ -14,7 +14,7 @@ TINY = Decimal("1e-60")
 
 
 def distances(steps: int, marks: Iterable[int]) -> list[int]:
-    """Return every step's distance to the mark at or before it and to the one at or after it; the ends are marks."""
+    """Return each step's distances to the nearest marks at or before it and at or after it; the ends are marks."""
     known = {-1, steps, *marks}
     before = [next(back for back in range(steps + 2) if step - back in known) for step in range(steps)]
     after = [next(on for on in range(steps + 2) if step + on in known) for step in range(steps)]
@@ -38,7 +38,7 @@ def change(steps: int, marks: Iterable[int], landmarks: Sequence[int]) -> Decima
 
 
 def heuristic(steps: int, landmarks: Sequence[int]) -> Iterator[tuple[int, dict[int, Fraction]]]:
-    """Yield the step that joins next, with the variance that every candidate would have made."""
+    """Yield the step that joins next, with the variance that every candidate would have produced."""
     marks = list(landmarks)
     while len(marks) < steps:
         candidates = [step for step in range(steps) if step not in marks]
@@ -48,7 +48,10 @@ def heuristic(steps: int, landmarks: Sequence[int]) -> Iterator[tuple[int, dict[
 
 
 def optimal(steps: int, landmarks: Sequence[int]) -> list[int]:
-    """Return the first of all chains whose sets change the standard deviation least in all, in units of 2^-64 / 2n."""
+    """Return the first of all chains whose sets change the standard deviation least in total.
+
+    The change is in units of 2^-64 / 2n.
+    """
 
     def rounded(marks: Iterable[int]) -> int:
         return isqrt(int(variance(steps, marks) * (2 * steps) ** 2) << 128)
@@ -63,7 +66,7 @@ def optimal(steps: int, landmarks: Sequence[int]) -> list[int]:
 
 
 def filling(counts: Sequence[int], room: Sequence[int]) -> list[int]:
-    """Return the bins that gain one, each so that the histogram stays nearest to the first in Euclidean distance."""
+    """Return the bins that gain one, each keeping the histogram nearest to the first in Euclidean distance."""
     own, now, order = np.array(counts), list(counts), []
     while any(count < most for count, most in zip(now, room, strict=True)):
         grown = {
@@ -78,6 +81,6 @@ def filling(counts: Sequence[int], room: Sequence[int]) -> list[int]:
 
 
 def subset(of: np.random.Generator, steps: int) -> tuple[int, ...]:
-    """Return some steps of a range, ascending; none, or all, now and then."""
+    """Return some steps of a range, in ascending order; occasionally none, or all."""
     number = int(of.integers(0, steps + 1))
     return tuple(sorted(int(step) for step in of.choice(steps, number, replace=False)))

@@ -1,4 +1,4 @@
-"""Heuristic and Optimal against their literal twins."""
+"""Heuristic and Optimal compared with their literal versions."""
 
 import statistics
 from fractions import Fraction
@@ -33,7 +33,7 @@ def test_evenness_is_the_standard_deviation_of_the_distances() -> None:
 
 
 def test_heuristic_scores_are_the_literal_ones_at_every_step() -> None:
-    """On 1,000 random cases every candidate's incremental score is the literal one, and the same step is chosen."""
+    """In 1,000 random cases every candidate's incremental score is the literal one, and the same step wins."""
     of = np.random.default_rng(2)
     candidates = 0
     for _ in range(CASES):
@@ -54,7 +54,7 @@ def test_heuristic_scores_are_the_literal_ones_at_every_step() -> None:
 
 
 def test_heuristic_of_a_long_range_stays_in_64_bits() -> None:
-    """At the largest range the incremental sums are those of the set anew."""
+    """At the largest range the incremental sums equal those computed from the whole set."""
     steps, of = 16_384, np.random.default_rng(3)
     growing, marks = Growing(steps, [5]), [5]
     for _ in range(20):
@@ -66,7 +66,7 @@ def test_heuristic_of_a_long_range_stays_in_64_bits() -> None:
 
 
 def test_optimal_equals_brute_force() -> None:
-    """On every landmark set of small ranges the chain is the first of the best of all permutations."""
+    """For every landmark set of small ranges, the chain is the first of the best of all permutations."""
     for steps in range(1, 7):
         for number in range(2**steps):
             landmarks = [step for step in range(steps) if number >> step & 1]
@@ -74,7 +74,7 @@ def test_optimal_equals_brute_force() -> None:
 
 
 def test_optimal_beats_heuristic_somewhere() -> None:
-    """The two are not the same: a chain of Optimal never costs more than the greedy one, and here it costs less."""
+    """A chain of Optimal never costs more than the greedy one, and here it costs less."""
     better = []
     for landmarks in combinations(range(10), 2):
         cost = [
@@ -88,7 +88,7 @@ def test_optimal_beats_heuristic_somewhere() -> None:
 
 
 def test_nearer_root() -> None:
-    """Roots are compared exactly, ties too."""
+    """Roots are compared exactly, including ties."""
     of = np.random.default_rng(5)
     for _ in range(CASES):
         below, base, above = sorted(int(number) for number in of.integers(0, 60, 3))

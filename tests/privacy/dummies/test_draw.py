@@ -1,4 +1,4 @@
-"""Draws by key, series, landmarks and parameters: the same again, whatever the version; padding step by step."""
+"""Draws by key, series, landmarks and parameters: repeatable in every version; padding step by step."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -34,7 +34,7 @@ def made(dummies: Mapping[str, object], version: int = 1, *, epsilon: float = 1.
 
 
 def drawn(policy: Policy, series: str = "home-7", keys: KeyRing = KEYS) -> LandmarkSet:
-    """Return what is drawn for a policy."""
+    """Return the draw for a policy."""
     assert policy.dummies is not None
     found = drawn_landmarks(keys, named_by_series(series), policy.grid, policy.dummies)
     assert found is not None
@@ -48,7 +48,7 @@ def steps(landmarks: LandmarkSet) -> set[int]:
 
 @pytest.mark.parametrize("dummies", METHODS, ids=lambda found: str(found["method"]))
 def test_what_a_draw_depends_on(dummies: Mapping[str, object]) -> None:
-    """It holds the true landmarks and lies in the range; the same in every version, another by series and by key."""
+    """It contains the true landmarks and stays in the range; versions share it, series and keys do not."""
     policy = made(dummies)
     first = drawn(policy)
     assert steps(TRUE) <= steps(first) <= set(range(10))
@@ -64,14 +64,14 @@ def test_what_a_draw_depends_on(dummies: Mapping[str, object]) -> None:
 
 @pytest.mark.parametrize("dummies", METHODS[:3], ids=lambda found: str(found["method"]))
 def test_other_landmarks_draw_anew(dummies: Mapping[str, object]) -> None:
-    """The bits are of the landmarks and of the charge too: the same ones elsewhere would tie two draws together."""
+    """The bits depend on landmarks and charge too: using the same ones elsewhere would link two draws."""
     numbers = {len(drawn(made(dummies, landmarks=[start * SECOND]))) for start in range(10)}
     assert len(numbers) > 3
     assert len({len(drawn(made({**dummies, "fraction": part / 1000}))) for part in range(1, 30)}) > 4
 
 
 def test_padding_is_by_step_alone() -> None:
-    """Coins do not see range, landmarks or version; those of a smaller probability are among those of a larger one."""
+    """Coins ignore range, landmarks and version; those of a smaller probability are among a larger one's."""
     base = {"method": "padding", "probability": 0.3}
     whole = steps(drawn(made(base | {"end": 400 * SECOND}, landmarks=[])))
     part = steps(drawn(made(base | {"start": 100 * SECOND, "end": 300 * SECOND}, 2, landmarks=[150_000])))
@@ -82,7 +82,7 @@ def test_padding_is_by_step_alone() -> None:
 
 
 def test_padding_has_its_probability() -> None:
-    """Over many steps the share that joins is p, within five standard deviations; 1.2 p is farther off than that."""
+    """Over many steps the share that joins is within five standard deviations of p, and not of 1.2 p."""
     number = 20_000
     for share in (0.05, 0.5):
         policy = made({"method": "padding", "probability": share, "end": number * SECOND}, landmarks=[])
@@ -93,7 +93,7 @@ def test_padding_has_its_probability() -> None:
 
 
 def test_epochs() -> None:
-    """Coins come of their own step's epoch, so a later first epoch changes none; an erased start refuses."""
+    """Coins come from their own step's epoch, so a later first epoch changes none; an erased start refuses."""
     keys = KeyRing("0" * 16, 0, bytes(range(32)), DAY_MS)
     padding = made(
         {"method": "padding", "probability": 0.5, "start": 3 * DAY_MS, "end": 9 * DAY_MS},
@@ -115,7 +115,7 @@ def test_epochs() -> None:
 
 
 def test_a_policy_without_dummies_is_as_it_was() -> None:
-    """Nothing is drawn where nothing is asked for; a `dummies` of null asks for nothing, and is not kept."""
+    """Nothing is drawn unless it is asked for; a `dummies` of null asks for nothing, and is not kept."""
     members = {"epsilon": 1.0, "protection": {"level": "landmark"}, "scheme": UNIFORM, "value": NUMBER}
     plain = policy_of(members, 1)
     assert drawn_policy(KEYS, named_by_series("home-7"), plain) is plain

@@ -1,4 +1,4 @@
-"""Options and their scores: what they hold, and by how much a landmark more or less changes a score."""
+"""Options and their scores: what they contain, and how much one landmark more or less changes a score."""
 
 from fractions import Fraction
 from typing import get_args
@@ -15,7 +15,7 @@ UTILITIES: tuple[Utility, ...] = get_args(Utility)
 
 
 def literal_score(steps: int, landmarks: tuple[int, ...], option: set[int], utility: Utility) -> Fraction:
-    """Return the score of a set of steps, word by word."""
+    """Return the score of a set of steps by its literal definition."""
     if utility == "count":
         return Fraction(-len(option - set(landmarks)))
     far = [min((abs(step - landmark) for landmark in landmarks), default=steps) for step in option]
@@ -25,7 +25,7 @@ def literal_score(steps: int, landmarks: tuple[int, ...], option: set[int], util
 @pytest.mark.parametrize("method", ["optimal", "heuristic"])
 @pytest.mark.parametrize("utility", UTILITIES)
 def test_scores_of_sets(method: Method, utility: Utility) -> None:
-    """Every option holds the landmarks and one step more than the one before; its score is the literal one."""
+    """Every option contains the landmarks and one step more than the last; its score is the literal one."""
     of = np.random.default_rng(1)
     for _ in range(60):
         steps = int(of.integers(1, 9))
@@ -41,7 +41,7 @@ def test_scores_of_sets(method: Method, utility: Utility) -> None:
 
 @pytest.mark.parametrize("utility", UTILITIES)
 def test_scores_of_histograms(utility: Utility) -> None:
-    """A histogram scores what its sets do on average, each bin's steps being equally likely."""
+    """A histogram scores the average of its sets, with each bin's steps equally likely."""
     of = np.random.default_rng(2)
     for _ in range(60):
         steps = int(of.integers(1, 60))
@@ -63,7 +63,7 @@ def test_scores_of_histograms(utility: Utility) -> None:
 
 @pytest.mark.parametrize("utility", UTILITIES)
 def test_sensitivity_is_one(utility: Utility) -> None:
-    """On every small range, for every fixed option and every two landmark sets one step apart, none left out."""
+    """This holds on every small range, for every fixed option and every two landmark sets one step apart."""
     largest = Fraction(0)
     for steps in range(1, 7):
         for joined in range(1, 2**steps):
@@ -83,7 +83,7 @@ def test_sensitivity_is_one(utility: Utility) -> None:
 
 
 def test_distances_to_the_nearest_landmark() -> None:
-    """As the literal minimum has it; the length of the range where there is no landmark."""
+    """They equal the literal minimum, or the length of the range if there is no landmark."""
     of = np.random.default_rng(3)
     for _ in range(300):
         steps = int(of.integers(1, 30))
@@ -94,7 +94,7 @@ def test_distances_to_the_nearest_landmark() -> None:
 
 
 def test_what_a_method_cannot_take_is_said_with_what_can() -> None:
-    """The error names what was asked, the limit and every method that takes that many steps."""
+    """The error names what was asked for, the limit and every method that allows that many steps."""
     assert steps_fault("optimal", 16) == ""
     found = steps_fault("optimal", 17)
     assert "optimal accepts a range of at most 16 steps, but found 17" in found

@@ -16,7 +16,7 @@ from tests.privacy.noise.fit import SURE, fit
 
 
 def test_width_is_that_of_freedman_and_diaconis() -> None:
-    """Two interquartile ranges, as scipy has them, over the cube root of the number, rounded down to whole steps."""
+    """It is two interquartile ranges by scipy over the cube root of the number, rounded down to whole steps."""
     of = np.random.default_rng(1)
     compared = 0
     for _ in range(1000):
@@ -35,19 +35,19 @@ def test_width_is_that_of_freedman_and_diaconis() -> None:
     [([], 100), ([7], 100), ([0, 8], 6), ([0, 0, 0, 27, 27, 27, 27, 27], 27), ([0, 1, 2, 97, 98, 99], 100)],
 )
 def test_width_at_the_edges(landmarks: list[int], width: int) -> None:
-    """One bin without a spread, or where it is wider than the range; a width that is whole, 2 * 27 / 8^(1/3), stays."""
+    """A missing spread or too large a width makes one bin; a whole width, 2 * 27 / 8^(1/3), stays."""
     assert bin_width(100, landmarks) == width
 
 
 def test_bins_are_at_most_256() -> None:
-    """Landmarks in one corner of a long range make no more bins than a draw may look at."""
+    """Landmarks in one corner of a long range make no more bins than a draw may examine."""
     found = histogram_of(16_384, range(100, 140))
     assert len(found.counts) == MOST_BINS
     assert sum(found.counts) == 40
 
 
 def test_filling_is_greedy_in_euclidean_distance() -> None:
-    """Level by level is what adding to the nearest histogram again and again comes to; the last bin may be short."""
+    """Filling level by level equals repeatedly adding to the nearest histogram; the last bin may be short."""
     of = np.random.default_rng(2)
     for _ in range(300):
         steps, width = int(of.integers(1, 16)), int(of.integers(1, 6))
@@ -78,7 +78,7 @@ def literal_chances(histogram: Histogram, landmarks: tuple[int, ...], number: in
 
 
 def test_steps_are_drawn_without_replacement_by_density() -> None:
-    """Sets of steps fit their exact chances; those drawn by another histogram do not."""
+    """Sets of steps fit their exact chances; sets drawn by another histogram do not."""
     landmarks, number = (1, 2), 2
     histogram = Histogram(8, 3, (2, 1, 1))
     chances = {each: float(chance) for each, chance in literal_chances(histogram, landmarks, number).items()}
@@ -94,7 +94,7 @@ def test_steps_are_drawn_without_replacement_by_density() -> None:
 
 
 def test_no_step_is_drawn_twice_and_none_of_an_empty_bin() -> None:
-    """To the last step that has density, whatever the landmarks."""
+    """This holds down to the last step with density, whatever the landmarks."""
     of = np.random.default_rng(3)
     for nth in range(300):
         steps = int(of.integers(2, 40))

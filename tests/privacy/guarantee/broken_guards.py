@@ -1,4 +1,4 @@
-"""Guards that register decided steps wrongly: the theorem breaks under each, over short traces and over long ones."""
+"""Guards that register decided steps wrongly: each breaks the theorem, over short and over long traces."""
 
 from stream_app.privacy.guard import Guard, WindowLevel
 from stream_app.privacy.landmarks import LandmarkSet
@@ -8,7 +8,7 @@ class NeverRefuses(Guard):
     """Charges decided steps without asking whether they fit."""
 
     def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
-        """Take what steps spent, whatever the budget holds."""
+        """Charge what steps spent, whatever the budget holds."""
         assert level is None
         assert len(added) >= steps
         budget, spent, peak, _ = self
@@ -16,10 +16,10 @@ class NeverRefuses(Guard):
 
 
 class DoesNotCharge(Guard):
-    """Asks whether decided steps fit, and books nothing."""
+    """Asks whether decided steps fit, but charges nothing."""
 
     def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
-        """Return what was there before, if the true guard agrees."""
+        """Return the unchanged guard if the true guard agrees."""
         return Guard(*self) if Guard(*self).charge_passed(level, steps, added) else None
 
 

@@ -1,8 +1,8 @@
-"""Every short trace of one period, driven through the real fold, and the theorem checked by brute force.
+"""Every short trace of one period, driven through the real fold, with the theorem checked by brute force.
 
-The search knows of the program only the functions it calls: what a step is, what is proposed, what the guard says, what
-a registration does. What was really spent, which steps are landmarks and how many are left it counts itself. Traces
-that agree in all of that and in the state are walked on once; their number is kept.
+The search knows only the program's functions that it calls: what a step is, what is proposed, what the guard says, what
+a registration does. It counts for itself what was really spent, which steps are landmarks and how many are left. Traces
+that agree in all of that and in the state are continued once; their number is kept.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,7 +24,7 @@ ZERO = ReleasedCells((0,))
 
 
 class Rules(NamedTuple):
-    """What a search drives; the defaults are the program's, a broken variant replaces one of them."""
+    """What a search drives; the defaults are the program's, and a broken variant replaces one of them."""
 
     proposals: Callable[[Policy, State, int, Place], Iterable[int]] = lambda policy, state, step, at: (
         proposal(policy, state, step, at),
@@ -34,7 +34,7 @@ class Rules(NamedTuple):
 
 
 class Books(NamedTuple):
-    """What really happened, in the search's own count: nothing in it comes from the guard."""
+    """What really happened, by the search's own count: nothing in it comes from the guard."""
 
     landmarks: frozenset[int]
     spare: int
@@ -81,11 +81,11 @@ class Node(NamedTuple):
 
 Key = tuple[object, ...]
 Layer = dict[Key, tuple[Node, int]]
-"""The nodes of a moment by their keys, and how many traces lead to each."""
+"""The nodes at one point in time by their keys, with the number of traces that lead to each."""
 
 
 class Search:
-    """One search over ``steps`` steps under policies that differ in landmarks and spare alone."""
+    """One search over ``steps`` steps under policies that differ only in landmarks and spare."""
 
     def __init__(self, rules: Rules, policies: Sequence[Policy], steps: int) -> None:
         """Start with nothing seen."""
@@ -134,7 +134,7 @@ class Search:
             layer[key] = (before[0], before[1] + ways)
 
     def _key(self, node: Node) -> Key:
-        """Return what tells this node's future from another's: what was released plays no part in it."""
+        """Return what distinguishes this node's future from another's; what was released plays no part in it."""
         state = node.state
         counts = isinstance(self.policy.protection, UserLevel) or self.policy.scheme.name == "ba"
         first = state.clock.first_step if counts else NEVER
@@ -193,7 +193,7 @@ class Search:
         return known
 
     def _decisions(self, node: Node, step: int) -> Iterator[Node]:
-        """Yield the nodes after a step without event, an approximated and a published one."""
+        """Yield the nodes after a step without an event, an approximated step and a published step."""
         state, books = node
         policy, guard = self.policy, state.guard
         yield node
@@ -221,7 +221,7 @@ class Search:
 def search(
     rules: Rules, scheme: dict[str, object], epsilon_nano: int, *, steps: int, spares: Sequence[int], window: int = 1
 ) -> Found:
-    """Return what all traces under a scheme show: every initial landmark set, every spare."""
+    """Return what all traces under a scheme show, for every initial landmark set and every spare."""
     protections: list[dict[str, object]] = [
         {"level": "landmark", "landmarks": landmarks, "spare": spare, "window": window}
         for spare in spares
@@ -232,7 +232,7 @@ def search(
 
 
 def policy_under(scheme: dict[str, object], epsilon_nano: int, protection: dict[str, object]) -> Policy:
-    """Return a policy of so many nano-epsilon over steps of one millisecond."""
+    """Return a policy of that many nano-epsilon over steps of one millisecond."""
     value = {"kind": "number", "lower": 0, "upper": 1, "resolution": 1}
     parameters = {"epsilon": float(f"{epsilon_nano}e-9"), "protection": protection, "scheme": scheme, "value": value}
     return policy_of(parameters, 1)

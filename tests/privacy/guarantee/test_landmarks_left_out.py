@@ -1,4 +1,4 @@
-"""Balanced with all of epsilon for the other steps: no landmark is published, and nothing that is depends on one."""
+"""Balanced with all of epsilon for the other steps: no landmark is published or affects what is published."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -33,7 +33,7 @@ VALUES: dict[str, list[object]] = {
 
 
 def _by_the_formula(policy: Policy, state: State, step: int, at: Place) -> Iterable[int]:
-    """Propose as the program does, which must be 0 for a landmark and E - S for any other step (G = E, R*a = 0)."""
+    """Propose like the program: 0 is required for a landmark and E - S for any other step (G = E, R*a = 0)."""
     proposed = proposal(policy, state, step, at)
     assert proposed == (0 if at[0] else policy.epsilon_nano - state.guard.landmark_spent_nano)
     return (proposed,)
@@ -41,7 +41,7 @@ def _by_the_formula(policy: Policy, state: State, step: int, at: Place) -> Itera
 
 @pytest.mark.parametrize("epsilon_nano", [1, 2, 3, 7])
 def test_the_share_is_that_of_the_formula_and_the_guard_never_stops_it(epsilon_nano: int) -> None:
-    """Over all traces of five steps, with all registrations and with landmarks held in reserve."""
+    """This holds over all traces of five steps, with all registrations and with landmarks held in reserve."""
     found = search(Rules(proposals=_by_the_formula), ALL, epsilon_nano, steps=5, spares=(0, 2))
     assert found.registered > 0
     assert found.not_registered > 0
@@ -61,7 +61,7 @@ FIRST = st.builds(
 @settings(max_examples=scaled(60), suppress_health_check=list(HealthCheck))
 @given(FIRST, st.lists(MOVES | EVENTS, min_size=5, max_size=20), st.none() | st.floats(1e-9, 4.0))
 def test_no_sum_breaks_the_budget(first: Version, moves: list[Move], lifetime: float | None) -> None:
-    """Whatever comes: later versions under other schemes, registrations before and after steps, gaps."""
+    """This holds for anything: later versions under other schemes, registrations before and after steps, gaps."""
     play((first, moves, lifetime, False))
 
 
@@ -75,7 +75,7 @@ def _decided(scheme: dict[str, object], values: list[object], kind: str, **membe
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_landmarks_are_withheld_or_repeated_at_no_cost(kind: str) -> None:
-    """The first one comes before any release in one of the series; other steps each have all of epsilon."""
+    """In one series the first landmark precedes any release; other steps each have all of epsilon."""
     run = _decided(ALL, [VALUES[kind][nth % 3] for nth in range(LAST)], kind)
     for nth, entry in enumerate(run.entries("release")):
         assert entry["landmark"] == (nth in LEFT_OUT)
@@ -93,7 +93,7 @@ def test_landmarks_are_withheld_or_repeated_at_no_cost(kind: str) -> None:
 def test_nothing_that_is_published_depends_on_a_landmark(
     kind: str, dummies: dict[str, object] | None, data: st.DataObject
 ) -> None:
-    """Other values at the steps that the ledger shows as landmarks, true or drawn: not a byte of any topic changes."""
+    """Other values at the ledger's landmarks, true or drawn, change not a single byte of any topic."""
     some = st.lists(st.sampled_from(VALUES[kind]), min_size=LAST, max_size=LAST)
     values, others = data.draw(some), data.draw(some)
     members = {} if dummies is None else {"dummies": {**dummies, "start": 0, "end": LAST}}
@@ -108,7 +108,7 @@ def test_nothing_that_is_published_depends_on_a_landmark(
 
 @pytest.mark.parametrize("other", [[], [0], [1, [8, 10]]])
 def test_drawn_landmarks_hide_true_ones_as_under_any_scheme(other: list[Any]) -> None:
-    """If every step joins, not a byte tells which of them were meant."""
+    """If every step joins, no byte reveals which of them were meant."""
     padding = {"method": "padding", "probability": 1, "start": 0, "end": LAST - 2}
     values = [VALUES["number"][nth % 3] for nth in range(LAST)]
     runs = [
@@ -122,7 +122,7 @@ def test_drawn_landmarks_hide_true_ones_as_under_any_scheme(other: list[Any]) ->
 
 @pytest.mark.parametrize(("add", "reasons"), [(9, []), (4, ["refused-landmark"])])
 def test_a_late_landmark(add: int, reasons: list[str]) -> None:
-    """One to come is left out as well; a published step spent all there is, so that it cannot become one."""
+    """A future landmark is left out as well; a published step spent everything, so it cannot become one."""
     run = _decided(ALL, [3.25] * 5, "number")
     run.feed_all([{"type": "landmarks", "series": "p", "add": [add]}, observation("p", 9, 3.25)])
     assert run.reasons == reasons
@@ -130,7 +130,7 @@ def test_a_late_landmark(add: int, reasons: list[str]) -> None:
 
 
 def test_a_passed_landmark_before_anything_was_published_costs_nothing() -> None:
-    """What is charged for it is the largest other spend so far, which is none."""
+    """It is charged the largest other spend so far, which is zero."""
     run = _decided(ALL, [3.25, 3.25], "number", protection={"level": "landmark", "landmarks": [0, 1], "step": 1})
     run.feed_all([{"type": "landmarks", "series": "p", "add": [0]}, observation("p", 2, 3.25)])
     assert run.reasons == []
@@ -139,7 +139,7 @@ def test_a_passed_landmark_before_anything_was_published_costs_nothing() -> None
 
 
 def test_it_spends_what_skip_spends() -> None:
-    """Entry by entry; that the filter differs changes no measurement."""
+    """Every entry agrees; the different filter changes no measurement."""
     values = [VALUES["number"][nth % 3] for nth in range(LAST)]
     own, skip = (_decided(scheme, values, "number", filter="none") for scheme in (ALL, SKIP))
     assert own.releases == skip.releases

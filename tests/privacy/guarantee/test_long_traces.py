@@ -1,4 +1,7 @@
-"""The guarantee over long traces: whole logs of JSON records through the real decision, summed up by the test alone."""
+"""The guarantee over long traces: whole logs of JSON records through the real decision.
+
+The sums are taken by the test alone.
+"""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,7 +21,7 @@ def test_no_sum_breaks_the_budget(trace: tuple[Version, list[Move], float | None
 
 
 class _LandmarksEndThePeak(Guard):
-    """Takes the largest regular spend to be over when a landmark spends."""
+    """Treats the largest regular spend as over when a landmark spends."""
 
     def offered(
         self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
@@ -62,7 +65,7 @@ class _LosesTheRing(Guard):
 
 @pytest.mark.parametrize(("guard", "name", "marks"), [(ChargesOnce, "ba", [(30, None)]), (_LosesTheRing, "bd", [])])
 def test_a_guard_that_breaks_windows_is_caught(guard: type[Guard], name: str, marks: list[Span]) -> None:
-    """So does each guard that forgets what windows of several steps need."""
+    """This also holds for each guard that forgets what windows of several steps need."""
     scheme: dict[str, object] = {"name": name, "increase": 0.0, "decrease": 0.0}
     first = Version(12e-9, scheme, "landmark", 1, marks, 0, 1, 4)
     moves: list[Move] = [Events([1], 3), Landmarks([(-1, 4)]), Events([2, 1], 9), Landmarks([(-3, 4)]), Events([1], 9)]
@@ -72,7 +75,7 @@ def test_a_guard_that_breaks_windows_is_caught(guard: type[Guard], name: str, ma
 
 
 def test_traces_are_long_and_varied() -> None:
-    """What Hypothesis draws holds hundreds of decided steps, several versions, late registrations and closings."""
+    """Hypothesis draws logs with hundreds of decided steps, several versions, late registrations and closings."""
     seen: list[Trace] = []
 
     @settings(max_examples=60, suppress_health_check=list(HealthCheck), derandomize=True, database=None)

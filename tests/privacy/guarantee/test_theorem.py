@@ -27,7 +27,7 @@ HALVED: dict[str, object] = {"name": "balanced"}
     ids=lambda part: str(part["name"]) if isinstance(part, dict) else str(part),
 )
 def test_five_and_six_steps(scheme: dict[str, object], epsilon_nano: int, steps: int, traces: int) -> None:
-    """Over all traces of so many steps no sum breaks the budget, and the guard refuses no proposal of the scheme."""
+    """Over all traces of so many steps no sum breaks the budget, and the guard refuses no scheme's proposal."""
     found = search(Rules(), scheme, epsilon_nano, steps=steps, spares=(0,))
     assert found.traces > traces
     assert found.registered > 0
@@ -39,7 +39,7 @@ def test_five_and_six_steps(scheme: dict[str, object], epsilon_nano: int, steps:
     ("epsilon_nano", "scheme"), combined([1, 2, 3, 4, 5, 6, 11], [UNIFORM, SKIP, BALANCED, HALVED], every=2)
 )
 def test_spare_landmarks_and_many_budgets(epsilon_nano: int, scheme: dict[str, object]) -> None:
-    """The same over four steps for budgets that round in every way, with landmarks held in reserve."""
+    """The same holds over four steps for budgets that round in every way, with landmarks held in reserve."""
     found = search(Rules(), scheme, epsilon_nano, steps=4, spares=(0, 2))
     assert (found.violations, found.refusals, found.miscounts) == (0, 0, 0)
 
@@ -48,7 +48,7 @@ def test_spare_landmarks_and_many_budgets(epsilon_nano: int, scheme: dict[str, o
 @pytest.mark.parametrize("epsilon_nano", [1, 3, 7, 10])
 @pytest.mark.parametrize("scheme", [UNIFORM, ADAPTIVE], ids=["uniform", "adaptive"])
 def test_event_and_user_level(level: dict[str, object], epsilon_nano: int, scheme: dict[str, object]) -> None:
-    """At event level no single step exceeds the budget, at user level not the sum of all."""
+    """At event level no single step exceeds the budget; at user level the sum of all steps does not."""
     found = Search(Rules(), [policy_under(scheme, epsilon_nano, level)], 6).run()
     assert (found.violations, found.refusals) == (0, 0)
     rules = Rules(
@@ -58,7 +58,7 @@ def test_event_and_user_level(level: dict[str, object], epsilon_nano: int, schem
 
 
 def _any(policy: Policy, state: State, step: int, at: Place) -> Iterable[int]:
-    """Propose every spend, so that the guard stands alone."""
+    """Propose every spend, so that only the guard decides."""
     assert policy.epsilon_nano == state.guard.budget_nano
     assert step > state.clock.last_step
     assert at[1] >= 0
@@ -77,7 +77,7 @@ Spend = Callable[[Guard, bool, int], Guard | None]
 
 
 def alone(spend: Spend) -> Callable[[Policy, State, int, Place, int], Guard | None]:
-    """Return a guard's answer for the search, from one that knows budgets alone."""
+    """Return a guard's answer for the search, from a guard that only knows budgets."""
     return lambda _policy, state, _step, at, spend_nano: spend(state.guard, at[0], spend_nano)
 
 
@@ -88,7 +88,7 @@ def _trusting(guard: Guard, landmark: bool, spend_nano: int) -> Guard:  # noqa: 
 
 
 def test_schemes_alone_keep_the_theorem() -> None:
-    """Proposals need no guard to stop them: what they propose always fits, whatever was registered."""
+    """Proposals need no guard to stop them: they always fit, whatever was registered."""
     for scheme in (UNIFORM, BALANCED, SKIP):
         assert search(Rules(spend=alone(_trusting)), scheme, 7, steps=5, spares=(0,)).violations == 0
 
@@ -153,7 +153,7 @@ def _landmarks_are_free(guard: Guard, landmark: bool, spend_nano: int) -> Guard 
     ],
 )
 def test_broken_spends_are_caught(spend: Spend) -> None:
-    """Each way to book a spend wrongly breaks the theorem in some short trace, and the search sees it."""
+    """Each wrong way to charge a spend breaks the theorem in some short trace, and the search sees it."""
     assert search(Rules(proposals=_any, spend=alone(spend)), UNIFORM, 3, steps=4, spares=(0,)).violations > 0
 
 
@@ -165,7 +165,7 @@ def test_a_lowered_peak_is_caught_under_the_schemes(spend: Spend, scheme: dict[s
 
 
 class _ForgetsThePeak(Guard):
-    """Takes the largest regular spend to have moved over to the landmarks."""
+    """Treats the largest regular spend as moved to the landmarks."""
 
     def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
         after = Guard(*self).charge_passed(level, steps, added)
@@ -173,7 +173,7 @@ class _ForgetsThePeak(Guard):
 
 
 class _LowersThePeak(Guard):
-    """Takes what it charges off the largest regular spend."""
+    """Subtracts its charges from the largest regular spend."""
 
     def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
         budget, spent, peak, _ = self
@@ -196,6 +196,6 @@ class _LeavesNoRoom(Guard):
     "guard", [NeverRefuses, DoesNotCharge, _ForgetsThePeak, _LowersThePeak, ChargesOnce, _LeavesNoRoom]
 )
 def test_broken_registrations_are_caught(guard: type[Guard], scheme: dict[str, object]) -> None:
-    """Each way to register decided steps wrongly breaks the theorem in some short trace, and the search sees it."""
+    """Each wrong way to register decided steps breaks the theorem in some short trace, and the search sees it."""
     steps = 5 if guard is ChargesOnce else 4  # three equal spends and two registered ones take five steps
     assert search(Rules(guard=guard), scheme, 7, steps=steps, spares=(0,)).violations > 0

@@ -1,4 +1,7 @@
-"""Long logs of one series: what they may hold, and how one is played through the real decision and summed up here."""
+"""Long logs of one series: what they may contain, and how one runs through the real decision.
+
+The sums are taken here.
+"""
 
 import json
 from decimal import Decimal
@@ -20,7 +23,7 @@ Span = tuple[int, int | None]
 
 
 class Events(NamedTuple):
-    """Several events in a row, so many steps apart; a gap of 0 is a duplicate, a negative one comes late."""
+    """Several events in a row, that many steps apart; a gap of 0 is a duplicate, a negative gap comes late."""
 
     gaps: list[int]
     times: int
@@ -116,7 +119,7 @@ class Period:
         return sum(self.spends.values()) - sum(regular.values()) + worst
 
     def near(self, later: "Period") -> bool:
-        """Return whether a window of either holds a step that each of both spent on."""
+        """Return whether a window of either contains a step that each of both spent on."""
         mine = [step * self.step for step, spend in self.spends.items() if spend]
         others = [step * later.step for step, spend in later.spends.items() if spend]
         if not mine or not others or self.window == later.window == 1:
@@ -142,7 +145,7 @@ def steps_of(spans: list[Span], step: int, now_ms: int) -> set[int]:
 
 
 class Trace:
-    """One series' log under way: records go in, and after each of them the sums are taken anew."""
+    """A growing log of one series: after each record that goes in, the sums are taken again."""
 
     def __init__(self, lifetime: float | None, guard: type[Guard]) -> None:
         """Begin with nothing."""
@@ -233,9 +236,9 @@ class Trace:
         self._check()
 
     def _check(self) -> None:
-        """Assert the theorem for every t of the present period, and the lifetime over all of them.
+        """Assert the theorem for every t of the current period, and the lifetime over all periods.
 
-        Those before it were asked while they were the present one: nothing is added to them.
+        Earlier periods were checked while they were current: nothing is added to them.
         """
         if self.periods:
             present = self.periods[-1]
@@ -245,7 +248,7 @@ class Trace:
 
 
 def play(trace: tuple[Version, list[Move], float | None, bool], guard: type[Guard] = Guard) -> Trace:
-    """Play a trace to its end; with a close somewhere if it says so."""
+    """Play a trace to its end, with a close somewhere if the trace says so."""
     first, moves, lifetime, closing = trace
     played = Trace(lifetime, guard)
     played.play(first)

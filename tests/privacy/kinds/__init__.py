@@ -1,1 +1,1 @@
-"""Tests of `stream_app/privacy/kinds`: every kind of value, and the time that its noise takes."""
+"""Tests of `stream_app/privacy/kinds`: every kind of value, and the time taken by its noise."""

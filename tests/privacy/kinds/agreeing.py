@@ -1,4 +1,4 @@
-"""Kinds whose noise is chosen: the real mechanism draws the very noise that leads from a value to a given measurement.
+"""Kinds with chosen noise: the real mechanism draws exactly what leads from a value to a given measurement.
 
 The bits of a draw are computed backwards: `perturb` of the real kind runs on them, so everything around it is real.
 """
@@ -38,7 +38,7 @@ Perturb = Callable[[BitStream, RawCells, int], ReleasedCells]
 
 
 def bits_of(noise: int, rate: float) -> int:
-    """Return a draw of which discrete Laplace makes this noise at this rate."""
+    """Return a draw from which discrete Laplace makes this noise at this rate."""
     top = int(exp(-(abs(noise) + 0.5) * rate) * 2.0**FAST_BITS)
     assert top > 0, "noise too far out to be chosen"
     return top << 1 | (noise < 0)
@@ -49,7 +49,7 @@ def _none() -> Targets:
 
 
 def _led(perturb: Perturb, targets: Targets, cells: RawCells, nano: int, rates: Iterable[float]) -> ReleasedCells:
-    """Return what a mechanism measures from the very noise, of these rates, that leads to the next target."""
+    """Return a mechanism's measurement from the exact noise, of these rates, that leads to the next target."""
     target = next(targets)
     noises = [to - cell for to, cell in zip(target, cells, strict=True)]
     measured = perturb(GivenBits(*map(bits_of, noises, rates)), cells, nano)

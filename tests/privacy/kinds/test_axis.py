@@ -1,4 +1,4 @@
-"""Which cell a number belongs to: exactly the decimal it was written as, whatever doubles make of it."""
+"""Which cell a number belongs to: exactly that of its written decimal, whatever doubles make of it."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -17,13 +17,13 @@ RESOLUTIONS = ["0.001", "0.1", "0.3", "0.0007", "1e-06", "1e-15", "2.5", "7", "1
 
 
 def nearest(number: float, resolution: str) -> int:
-    """Return ``floor(v / res + 1/2)`` by fractions of decimal text, which is what the design says."""
+    """Return ``floor(v / res + 1/2)`` by fractions of decimal text, which is what the design specifies."""
     quotient = Fraction(Decimal(repr(number))) / Fraction(Decimal(resolution)) + Fraction(1, 2)
     return quotient.numerator // quotient.denominator
 
 
 def axis(resolution: str) -> Axis:
-    """Return an axis of cells of a width."""
+    """Return an axis with cells of a given width."""
     return Axis(1 / Fraction(Decimal(resolution)), 0, 0)
 
 
@@ -47,7 +47,7 @@ def test_boundaries_between_cells(resolution: str) -> None:
 
 
 def test_every_four_decimals_on_a_grid_of_three() -> None:
-    """All numbers of four decimals from 0 to 10 fall on their cell; plain doubles misplace over one in a hundred."""
+    """All numbers of four decimals from 0 to 10 fall in their cell; doubles misplace over one in a hundred."""
     grid = axis("0.001")
     misplaced = 0
     for tenthousandth in range(100_000):
@@ -70,7 +70,7 @@ DECIMALS = st.builds(lambda digits, exponent: f"{digits}e{exponent}", st.integer
 @example(1.7976931348623157e308, "1e-15")
 @example(2.0**53 + 2, "7")
 def test_any_double(number: float, resolution: str) -> None:
-    """Subnormal, tiny and huge doubles fall on the cell of exact arithmetic."""
+    """Subnormal, tiny and huge doubles fall in the cell of exact arithmetic."""
     assert axis(resolution).nearest(number) == nearest(number, resolution)
 
 
@@ -80,7 +80,7 @@ def test_any_double(number: float, resolution: str) -> None:
     st.integers(-3, 3),
 )
 def test_doubles_beside_any_boundary(cells_per_unit: Fraction, cell: int, beside: int) -> None:
-    """On lattices that are no decimals, too, as of locations: some doubles to both sides of k + 1/2 cells."""
+    """This also holds on non-decimal lattices, as for locations: some doubles on both sides of k + 1/2 cells."""
     number = float((cell + Fraction(1, 2)) / cells_per_unit)
     for _ in range(abs(beside)):
         number = nextafter(number, beside * inf)
@@ -97,7 +97,7 @@ def test_doubles_beside_any_boundary(cells_per_unit: Fraction, cell: int, beside
 def test_raw_numbers_are_clamped_to_the_range(
     number: float, resolution: str, ends: tuple[int, int], beside: tuple[int, int] | None
 ) -> None:
-    """What is brought to the range before it is measured has the cell that clamping afterwards gives."""
+    """Clamping a number before it is measured gives the same cell as clamping afterwards."""
     grid = Axis(1 / Fraction(Decimal(resolution)), min(ends), max(ends))
     if beside is not None:  # near an end
         number = float((ends[beside[0]] + Fraction(beside[1], 2)) / grid.cells_per_unit)
@@ -116,7 +116,7 @@ def test_many_at_once_have_the_cells_of_each(resolution: str) -> None:
 
 
 def test_what_is_added_to_many_changes_no_larger_number() -> None:
-    """From 1e-183 on a double stays itself; what becomes of a smaller one is none that takes processors longer."""
+    """From 1e-183 on a double stays unchanged; a smaller one becomes one that does not slow processors down."""
     larger = 10.0 ** np.random.default_rng(5).uniform(-183, 300, 10_000)
     assert (larger + _NOTHING == larger).all()
     assert (-larger + _NOTHING == -larger).all()
@@ -125,7 +125,7 @@ def test_what_is_added_to_many_changes_no_larger_number() -> None:
 
 
 def test_random_doubles_at_every_magnitude() -> None:
-    """Doubles of every size, where the quick way ends and the exact one begins, fall on the exact cell."""
+    """Doubles of every size, including where the quick way gives way to the exact one, fall in the exact cell."""
     generator = np.random.default_rng(3)
     for resolution in RESOLUTIONS:
         grid = axis(resolution)
@@ -137,7 +137,7 @@ def test_random_doubles_at_every_magnitude() -> None:
 
 @pytest.mark.parametrize("resolution", RESOLUTIONS)
 def test_a_cell_reads_back_from_its_double(resolution: str) -> None:
-    """Within the largest cell, what is published for a cell leads back to it: releases can be read again."""
+    """Up to the largest cell, the published form of a cell leads back to it: releases can be read again."""
     grid = axis(resolution)
     generator = np.random.default_rng(4)
     cells = [0, 1, -1, LARGEST_CELL, -LARGEST_CELL, LARGEST_CELL - 1]
@@ -153,7 +153,7 @@ def test_further_cells_would_not_read_back() -> None:
 
 
 def test_saturation() -> None:
-    """Cells beyond the limit end at it, others stay."""
+    """Cells beyond the limit end at the limit, and others stay."""
     assert [saturated(cell) for cell in (-(10**30), -5, 0, LARGEST_CELL, LARGEST_CELL + 1)] == [
         -LARGEST_CELL,
         -5,

@@ -1,4 +1,4 @@
-"""Errors against those worked by hand, and the guess that stands for withheld steps."""
+"""Errors compared with those worked out by hand, and the guess used for withheld steps."""
 
 from math import asin, cos, radians, sin, sqrt
 from typing import Any
@@ -27,18 +27,18 @@ from tests.run import KINDS, VECTOR
     ],
 )
 def test_by_hand(kind: str, raw: object, published: object, expected: float) -> None:
-    """Absolute differences; 0 or 1 for categories; the mean over keys of counts, missing ones 0."""
+    """Errors are absolute differences, 0 or 1 for categories, the mean over keys of counts; missing ones are 0."""
     assert declared(KINDS[kind]).error(raw, published) == expected
 
 
 def test_parts_of_a_vector_count_by_their_ranges() -> None:
-    """A pulse off by 19 of 190 and an oxygen off by 0.09 of 0.3: a fifth on average."""
+    """If pulse is wrong by 19 of 190 and oxygen by 0.09 of 0.3, the error is a fifth on average."""
     raw, published = {"pulse": 71, "oxygen": 0.97}, {"pulse": 90.0, "oxygen": 0.88}
     assert declared(VECTOR).error(raw, published) == pytest.approx((0.1 + 0.3) / 2)
 
 
 def test_metres_are_those_of_the_great_circle() -> None:
-    """The haversine formula agrees within a thousandth over city distances."""
+    """The haversine formula agrees to within a thousandth over city distances."""
     generator = np.random.default_rng(1)
     kind = declared(KINDS["location"])
     for _ in range(200):
@@ -61,7 +61,7 @@ def test_metres_are_those_of_the_great_circle() -> None:
     ],
 )
 def test_a_guess_needs_the_policy_alone(value: dict[str, Any], expected: object) -> None:
-    """The middle of the range, no items, the first category."""
+    """The guess is the middle of the range, no items, or the first category."""
     assert declared(value).guess == expected
 
 
@@ -82,7 +82,7 @@ def mean_error(kind: Item, raws: list[Any], constant: object) -> float:
 
 @pytest.mark.parametrize("count", [1, 2, 7, 40])
 def test_no_constant_is_better_in_hindsight(count: int) -> None:
-    """Of numbers, counts, vectors and categories none of the data itself, one of which is the best (Boscovich 1757)."""
+    """Of numbers, counts, vectors and categories no data value is better; one is the best (Boscovich 1757)."""
     generator = np.random.default_rng(count)
     samples: dict[str, list[Any]] = {
         "number": generator.normal(5, 4, count).tolist(),
@@ -104,7 +104,7 @@ def test_no_constant_is_better_in_hindsight(count: int) -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 12, 100])
 def test_no_position_is_better_in_hindsight(count: int) -> None:
-    """Not even one that scipy searches for, from the found position and from the first; some places come often."""
+    """Even scipy, from the found position and from the first, finds none better; some places come often."""
     generator = np.random.default_rng(count)
     raws = [
         {"latitude": north, "longitude": east}

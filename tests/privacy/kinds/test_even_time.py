@@ -1,6 +1,6 @@
-"""What a raw value is does not show in the work of reading it: counted, not timed, in Python's own steps.
+"""The work of reading a raw value does not reveal it: counted, not timed, in Python's own steps.
 
-Steps of C (a look-up, a product of integers) are not among them: tests/privacy/kinds/test_axis.py has the bounds of the
+Steps of C (a look-up, a product of integers) are not counted: tests/privacy/kinds/test_axis.py has the bounds of the
 integers, and docs/guarantee.md says what was measured with a clock.
 """
 
@@ -16,7 +16,7 @@ from stream_app.privacy.policy import policy_of
 from stream_app.privacy.values import Raw, RawCells
 
 MOST = 1.5
-"""Times as many steps, at most, for one value as for another."""
+"""The largest ratio of steps between one value and another."""
 KEYS = [f"key-{nth}" for nth in range(50)]
 LOCATION = {
     "kind": "location",
@@ -78,7 +78,7 @@ def steps(kind: Kind, value: object) -> int:
     found = 0
 
     def count(frame: FrameType, event: str, _: Any) -> Any:
-        """Take part in every frame that begins, and count."""
+        """Trace every frame that begins, and count."""
         nonlocal found
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         found += event == "opcode"
@@ -95,7 +95,7 @@ def steps(kind: Kind, value: object) -> int:
 
 @pytest.mark.parametrize("name", VALUES)
 def test_all_values_take_about_as_many_steps(name: str) -> None:
-    """Valid or not, on a boundary or off it, first or last of a list, far outside or tiny."""
+    """This holds for values valid or not, on or off a boundary, first or last in a list, far outside or tiny."""
     value, raws = VALUES[name]
     parameters = {"epsilon": 1.0, "protection": {"level": "landmark"}, "scheme": {"name": "uniform"}, "value": value}
     kind = policy_of(parameters, 1).kind
@@ -106,7 +106,7 @@ def test_all_values_take_about_as_many_steps(name: str) -> None:
 
 
 class Watched(str):
-    """A text that counts how often one is compared with another."""
+    """A text that counts how often such a text is compared with another."""
 
     __slots__ = ()
     compared = 0
@@ -121,7 +121,7 @@ class Watched(str):
 
 @pytest.mark.parametrize("place", [0, 1, 500, 999, None])
 def test_a_category_is_looked_up(place: int | None) -> None:
-    """It is compared with a few of a thousand categories, wherever it stands and when it is none."""
+    """It is compared with a few of a thousand categories, wherever it is listed, and even if it is not listed."""
     kind = Category(tuple(Watched(name) for name in CATEGORIES), substitute=RawCells((7,)))
     Watched.compared = 0
     sought = Watched("no-category" if place is None else CATEGORIES[place])

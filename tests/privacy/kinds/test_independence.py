@@ -1,8 +1,8 @@
-"""Where measurements agree, all else agrees: nothing that leaves the fold knows a raw value in any other way.
+"""If measurements agree, all else agrees: nothing that leaves the fold knows a raw value in any other way.
 
-Pairs of logs differ in raw values alone. Noise is chosen so that both measure the same (agreeing.py); then every byte
-of releases, ledger and rejects, every row and every size must be equal. With a substitute for invalid values even
-their validity must not show.
+Pairs of logs differ only in raw values. Noise is chosen so that both measure the same (agreeing.py); then every byte of
+releases, ledger and rejects, every row and every size must be equal. With a substitute for invalid values, even their
+validity must not show.
 """
 
 from collections.abc import Callable, Iterator
@@ -77,7 +77,7 @@ VALUES: dict[str, tuple[dict[str, object], Values, object, Measured]] = {
 INVALID: list[object] = ["", None, [], {"latitude": 1}, {"swim": 2}, {}, -1, [1.5], {"walk": -3}, 10**200]
 SCHEMES = [UNIFORM, ADAPTIVE, ADAPTIVE, SKIP, BALANCED]
 WINDOW_SCHEMES: list[dict[str, object]] = [UNIFORM, {"name": "bd"}, {"name": "ba"}]
-"""Those that see released values alone; a private dissimilarity is a mechanism (test_dissimilarity.py)."""
+"""Schemes that see only released values; a private dissimilarity is a mechanism (test_dissimilarity.py)."""
 
 
 @dataclass
@@ -127,7 +127,7 @@ def _log(of: np.random.Generator, kind: str) -> Log:
 
 
 def _decide(log: Log, values: np.random.Generator, swap: Swap = agreeing) -> tuple[Any, ...]:
-    """Run a log with values of its own; return everything that came of it."""
+    """Run a log with its own values; return everything that resulted from it."""
     run = Run(Context(KEYS, limits=Limits(6 * 10**9, accept_weaker_policies=True)))
     targets = iter(log.targets)
     outcomes: list[object] = []
@@ -203,7 +203,7 @@ def _swapped(broken: type[AgreeingNumber]) -> Swap:
 
 @pytest.mark.parametrize("broken", [_ComparesRawValues, _RefusesOutliers])
 def test_a_leak_would_be_caught(broken: type[AgreeingNumber]) -> None:
-    """A rate that follows raw changes, and a reject of clamped values, make some pair of logs differ."""
+    """A rate that follows raw changes and a rejection of clamped values both make some pair of logs differ."""
     of = np.random.default_rng(12)
     differ = 0
     for pair in range(300):

@@ -50,12 +50,12 @@ counts = partial(_made, Counts, COUNTS)
     [(0, 0), (10, 10_000), (1.0115, 1012), (1.0114999, 1011), (-3.2, 0), (1e300, 10_000), (-0.0, 0), (2**60, 10_000)],
 )
 def test_a_number_falls_on_its_cell(value: float, cell: int) -> None:
-    """Numbers are rounded half up on the decimal they are written as, and clamped to the range."""
+    """Numbers are rounded half up from the decimal as written, and clamped to the range."""
     assert number().quantise(Raw(value)) == (cell,)
 
 
 def test_a_range_off_the_grid_is_cut_to_the_grid_points_within() -> None:
-    """The cells are those whose points lie within lower .. upper."""
+    """The cells are those whose points are within lower .. upper."""
     kind = number(lower=-0.0015, upper=0.0025)
     assert (kind.axis.low, kind.axis.high, kind.sensitivity) == (-1, 2, 3)
 
@@ -73,7 +73,7 @@ INVALID: list[tuple[dict[str, object], list[object]]] = [
 
 @pytest.mark.parametrize(("kind", "raw"), [(kind, raw) for kind, values in INVALID for raw in values])
 def test_what_is_no_value_of_the_kind(kind: Mapping[str, object], raw: object) -> None:
-    """Wrong types, unknown members and numbers that are none are invalid, or the public substitute if there is one."""
+    """Wrong types, unknown members and non-finite numbers are invalid, or the public substitute if it exists."""
     assert kind_of(kind).quantise(Raw(raw)) is None
     substitutes: dict[object, object] = {
         "number": 3,
@@ -86,20 +86,20 @@ def test_what_is_no_value_of_the_kind(kind: Mapping[str, object], raw: object) -
 
 
 def test_counts_lie_in_the_order_of_the_keys() -> None:
-    """Counts stand in the policy's order whatever the record's, and missing ones are 0."""
+    """Counts follow the policy's order whatever the record's, and missing ones are 0."""
     assert counts().quantise(Raw({"rest": 3, "walk": 1})) == (1, 0, 3)
     assert counts().quantise(Raw({})) == (0, 0, 0)
 
 
 def test_categories_are_told_by_type() -> None:
-    """True is a category of its own, not the number 1 and not the text."""
+    """True is a category of its own, neither the number 1 nor the text."""
     kind = kind_of({"kind": "category", "categories": ["True", True, "1"]})
     assert [kind.quantise(Raw(raw)) for raw in ("True", True, "1", 1)] == [(0,), (1,), (2,), None]
 
 
 @pytest.mark.parametrize(("span", "fits"), [(19.0, True), (19.8, True), (19.9, False), (25.0, False)])
 def test_a_box_that_the_plane_stretches_too_far_is_refused(span: float, fits: bool) -> None:  # noqa: FBT001
-    """A box is taken while the plane stretches distances by at most 0.5 %, which the corners of the box show."""
+    """A box is accepted if the plane stretches distances by at most 0.5 %, which its corners show."""
     bounds = {"south": -span / 2, "west": 0.0, "north": span / 2, "east": span}
     if fits:
         location(radius=1000, resolution=100, bounds=bounds)
@@ -122,7 +122,7 @@ def test_the_noise_scale_of_the_design() -> None:
 
 @pytest.mark.parametrize("value", [NUMBER, LOCATION, COUNTS], ids=["number", "location", "counts"])
 def test_still_compares_exactly(value: Mapping[str, object]) -> None:
-    """Whether the noise scale exceeded the change is decided by exact fractions, at equality too."""
+    """Whether the noise scale exceeded the change is decided by exact fractions, even at equality."""
     kind = kind_of(value)
     generator = np.random.default_rng(5)
     seen = set()
@@ -161,7 +161,7 @@ def _change(kind: Kind, one: list[int], other: list[int]) -> Fraction:
 
 
 def test_still_for_categories() -> None:
-    """A change counts 1 and is compared with 1/e."""
+    """A change counts as 1 and is compared with 1/e."""
     kind = kind_of(CATEGORY)
     same, other = ReleasedCells((1,)), ReleasedCells((2,))
     assert kind.still(same, same, 10 * NANO)
@@ -200,7 +200,7 @@ def test_a_clamped_location_lies_within_the_bounds() -> None:
     "value", [NUMBER, COUNTS, LOCATION, CATEGORY], ids=["number", "counts", "location", "category"]
 )
 def test_a_release_reads_back(value: Mapping[str, object]) -> None:
-    """The cells of a measurement follow from its published form, out to the largest that is published."""
+    """The cells of a measurement follow from its published form, up to the largest one published."""
     kind = kind_of(value)
     generator = np.random.default_rng(6)
     most = 3 if isinstance(kind, Category) else 2**50
@@ -217,7 +217,7 @@ def test_a_release_reads_back(value: Mapping[str, object]) -> None:
 @pytest.mark.parametrize("latitude", [84.9, 60.0, 0.0, -45.0])
 @pytest.mark.parametrize("resolution", [0.1, 1, 333.3, 3_000])
 def test_the_finest_lattice_reads_back_from_seven_decimals(latitude: float, resolution: float) -> None:
-    """At every latitude and resolution, neighbouring lattice points have degrees of their own."""
+    """At every latitude and resolution, neighbouring lattice points have different degrees."""
     bounds = {"south": latitude - 1, "west": 100.0, "north": latitude + 0.1, "east": 101.0}
     kind = location(radius=1000, resolution=resolution, bounds=bounds)
     for x, y in pairwise(range(kind.longitude.low, kind.longitude.low + 400)):
@@ -228,7 +228,7 @@ def test_the_finest_lattice_reads_back_from_seven_decimals(latitude: float, reso
 
 
 def test_absurd_noise_saturates() -> None:
-    """Noise beyond what JSON readers keep ends at the last cell, so that records stay readable."""
+    """Noise beyond what JSON readers preserve ends at the last cell, so records stay readable."""
     kind = counts(sensitivity=2**53 - 1)
     drawn = [cell for draw in range(50) for cell in kind.perturb(stream(draw), RawCells((1, 2, 3)), 1)]
     assert set(drawn) == {-(2**53) + 1, 2**53 - 1}

@@ -1,4 +1,4 @@
-"""The noise of each kind, and the loss of neighbouring values computed exactly: at most the spend."""
+"""The noise of each kind, and the exactly computed loss of neighbouring values: at most the spend."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -20,7 +20,7 @@ from tests.run import CATEGORY, VECTOR
 
 
 class Mechanism(NamedTuple):
-    """A kind, one of its values, and the noise it must add to it when it draws these bits."""
+    """A kind, one of its values, and the noise that it must add to the value when it draws these bits."""
 
     kind: Kind
     cells: tuple[int, ...]
@@ -48,7 +48,7 @@ MECHANISMS = {
 
 @pytest.mark.parametrize("name", list(MECHANISMS))
 def test_noise_is_added_and_is_of_the_kinds_rate(name: str) -> None:
-    """A measurement is the value plus a draw of exactly the distribution that the loss is counted for."""
+    """A measurement is the value plus a draw from exactly the distribution for which the loss is computed."""
     kind, cells, noise = MECHANISMS[name]
     for draw in range(300):
         spend = 10 ** (4 + draw % 6)
@@ -74,7 +74,7 @@ def _chance(draw: int, numerator: int, denominator: int) -> Decimal:
 
 @pytest.mark.parametrize("spend_nano", [1, 142_857_148, NANO, 7 * NANO])
 def test_the_loss_of_a_number_is_at_most_the_spend(spend_nano: int) -> None:
-    """For the ends of the range, the furthest neighbours, no output is more than exp(e) times likelier under one."""
+    """At the range's ends, the furthest neighbours, no output is more than exp(e) times likelier under one."""
     kind = number(lower=0, upper=0.02)
     low, high = (kind.quantise(Raw(value)) for value in (0, 0.02))
     assert low is not None
@@ -96,7 +96,7 @@ def test_the_loss_of_a_number_is_at_most_the_spend(spend_nano: int) -> None:
 
 
 def test_the_loss_of_counts_is_at_most_the_spend() -> None:
-    """Neighbours that differ by `sensitivity` over the cells lose e together, however the difference is spread."""
+    """Neighbours that differ by `sensitivity` over all cells lose e in total, however the difference is spread."""
     kind = counts(sensitivity=2)
     spend_nano = 300_000_000
     for one, other in [((3, 0, 0), (1, 0, 0)), ((3, 0, 0), (2, 1, 0)), ((0, 5, 1), (0, 4, 0)), ((2, 2, 2), (2, 3, 2))]:
@@ -122,7 +122,7 @@ EARTH = 6_371_008.8
 
 
 def _away(latitude: float, longitude: float, metres: float, bearing: float) -> tuple[float, float]:
-    """Return the position so far away in a direction, on the sphere."""
+    """Return the position at that distance in a direction, on the sphere."""
     here, reach = radians(latitude), metres / EARTH
     there = asin(sin(here) * cos(reach) + cos(here) * sin(reach) * cos(bearing))
     turned = atan2(sin(bearing) * sin(reach) * cos(here), cos(reach) - sin(here) * sin(there))
@@ -132,7 +132,7 @@ def _away(latitude: float, longitude: float, metres: float, bearing: float) -> t
 def _neighbours(
     box: Mapping[str, float], radius: float, number: int
 ) -> list[tuple[dict[str, float], dict[str, float]]]:
-    """Return pairs of positions within the box, just under the radius apart; many at its edges."""
+    """Return pairs of positions within the box that are just under the radius apart, many of them at its edges."""
     generator = np.random.default_rng(int(radius))
     pairs: list[tuple[dict[str, float], dict[str, float]]] = []
     while len(pairs) < number:

@@ -1,4 +1,4 @@
-"""Sums, means and choices: what neighbours differ by, over all small steps, and the exact laws of what is drawn."""
+"""Sums, means and choices: the differences of neighbours over all small steps, and the draws' exact laws."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -37,12 +37,12 @@ def policy(neighbours: str, statistic: str | None, value: dict[str, object], **c
 
 
 def over(low: int, high: int) -> dict[str, object]:
-    """Return numbers of a grid of halves, whose cells are these."""
+    """Return numbers on a grid of halves with these cells."""
     return {"kind": "number", "lower": low / 2, "upper": high / 2, "resolution": 0.5}
 
 
 def closed(policy: Policy, items: Items) -> RawCells:
-    """Return the cells of a step with these items, as the worker comes to them."""
+    """Return the cells of a step with these items, as the worker computes them."""
     assert policy.collect is not None
     gathers = policy.collect.gathers
     counters = [0] * gathers.counters
@@ -54,7 +54,7 @@ def closed(policy: Policy, items: Items) -> RawCells:
 
 
 def neighbours(found: Policy, domain: Items) -> Iterator[tuple[RawCells, RawCells]]:
-    """Yield the cells of each two neighbouring steps of few items."""
+    """Yield the cells of every two neighbouring steps of few items."""
     assert found.collect is not None
     for number in range(MOST_ITEMS + 1):
         for items in combinations_with_replacement(domain, number):
@@ -66,9 +66,10 @@ def neighbours(found: Policy, domain: Items) -> Iterator[tuple[RawCells, RawCell
 
 
 def apart(kind: Kind, one: RawCells, other: RawCells) -> Fraction:
-    """Return the loss between two steps in shares of what is spent: the exact exponent of the largest likelihood ratio.
+    """Return the loss between two steps in shares of the spend.
 
-    Of two measurements each has half of it; without noise nothing may differ.
+    It is the exact exponent of the largest likelihood ratio. Two measurements have half of the spend each. Without
+    noise nothing may differ.
     """
     sensitivity = kind.item.sensitivity if isinstance(kind, Sum | Mean | HiddenMean) else 0
     moved = Fraction(abs(one[0] - other[0]), sensitivity)
@@ -82,7 +83,7 @@ def apart(kind: Kind, one: RawCells, other: RawCells) -> Fraction:
 @pytest.mark.parametrize("statistic", ["sum", "mean"])
 @pytest.mark.parametrize("way", ["replace", "add-remove"])
 def test_neighbours_of_sums_and_means_lose_no_more_than_is_spent(way: str, statistic: str, low: int, high: int) -> None:
-    """Over all steps of few items, out of the range ones too; some neighbours lose all of it."""
+    """This holds over all steps of few items, including out-of-range ones; some neighbours lose all of it."""
     found = policy(way, statistic, over(low, high))
     domain = (low - 5, *range(low, high + 1), high + 5)
     losses = {apart(found.kind, one, other) for one, other in neighbours(found, tuple(cell / 2 for cell in domain))}
@@ -90,7 +91,7 @@ def test_neighbours_of_sums_and_means_lose_no_more_than_is_spent(way: str, stati
 
 
 def test_a_loss_is_the_exact_ratio_of_outputs() -> None:
-    """What `apart` says, from probabilities of outputs: noise of q^|k| in fractions, where q^D stands for exp(-e)."""
+    """`apart` agrees with probabilities of outputs: noise of q^|k| in fractions, with q^D for exp(-e)."""
     found = policy("replace", "sum", over(-2, 1))
     assert isinstance(found.kind, Sum)
     largest = max(
@@ -104,7 +105,7 @@ def test_a_loss_is_the_exact_ratio_of_outputs() -> None:
 @pytest.mark.parametrize("way", ["replace", "add-remove"])
 @pytest.mark.parametrize("items", [2, 3])
 def test_neighbours_of_choices_lose_no_more_than_is_spent(way: str, items: int) -> None:
-    """The exact chances of every item, in fractions: 2 stands for exp(e/2), and for exp(e) where the weights are so."""
+    """Every item's exact chances, in fractions: 2 represents exp(e/2), or exp(e) if the weights do so."""
     found = policy(way, None, {"kind": "choice", "items": [f"i{nth}" for nth in range(items)]})
     largest = Fraction(1)
     for one, other in neighbours(found, tuple(f"i{nth}" for nth in range(items))):
@@ -138,7 +139,7 @@ def drawn(kind: Kind, cells: RawCells, purpose: bytes) -> list[ReleasedCells]:
 @pytest.mark.parametrize("way", ["replace", "add-remove"])
 @pytest.mark.parametrize("statistic", ["sum", "mean"])
 def test_draws_have_the_exact_law(way: str, statistic: str) -> None:
-    """Measurements fit discrete Laplace noise at the rate e/D of the contract; not at that of the other neighbours."""
+    """Measurements fit discrete Laplace noise at the contract's rate e/D, not at that of the other neighbours."""
     found = policy(way, statistic, over(20, 50))
     cells = closed(found, (10.5, 17, 99))
     draws = drawn(found.kind, cells, b"landmark-sums")
@@ -159,7 +160,7 @@ def test_draws_have_the_exact_law(way: str, statistic: str) -> None:
 
 @pytest.mark.parametrize("way", ["replace", "add-remove"])
 def test_choices_have_the_exact_law(way: str) -> None:
-    """Draws fit scipy's softmax of the counts, with a halved budget under replace alone."""
+    """Draws fit scipy's softmax of the counts, with a halved budget only under replace."""
     found = policy(way, None, {"kind": "choice", "items": ["a", "b", "c", "d"]})
     counts = RawCells((3, 0, 2, 3))
     draws = [draw[0] for draw in drawn(found.kind, counts, b"landmark-choice")]
@@ -182,7 +183,7 @@ COUNT = st.one_of(st.integers(0, 5), st.integers(0, 1000), st.integers(0, 2**53)
     st.sampled_from((1, 10**6, 10**9, 3 * 10**9, 10**12, 2 * 10**15)),
 )
 def test_doubles_choose_as_many_digits_do(counts: list[int], top: int, epsilon_nano: int) -> None:
-    """Where doubles say what the first 64 bits choose, the exact draw says the same, and takes no further bits."""
+    """If doubles can tell what the first 64 bits choose, the exact draw agrees and takes no further bits."""
     quick = chosen_fast(top, counts, epsilon_nano)
     bits = GivenBits()
     before = bits.take(64)
@@ -193,7 +194,7 @@ def test_doubles_choose_as_many_digits_do(counts: list[int], top: int, epsilon_n
 
 
 def test_where_doubles_cannot_tell_more_digits_do() -> None:
-    """At the middle of two equal halves the first 64 bits, in doubles, are not enough: exact ones are."""
+    """In the middle of two equal halves, doubles of the first 64 bits are not enough, but exact digits are."""
     middle = 1 << 63
     for top, expected in ((middle - 1, 0), (middle, 1)):
         assert chosen_fast(top, [7, 7], NANO) is None
@@ -201,7 +202,7 @@ def test_where_doubles_cannot_tell_more_digits_do() -> None:
 
 
 def test_many_items_of_any_count_are_chosen_exactly() -> None:
-    """4,096 items with counts up to 2^53: the one ahead by far is drawn; among equals all are."""
+    """Of 4,096 items with counts up to 2^53, one far ahead is drawn; among equals all are."""
     counts = [2**53 - 10**6 * nth for nth in range(4096)]
     assert {chosen(stream(nth), counts, NANO) for nth in range(20)} == {0}
     even = [2**53] * 4096
@@ -209,7 +210,7 @@ def test_many_items_of_any_count_are_chosen_exactly() -> None:
 
 
 def test_no_two_mechanisms_share_noise() -> None:
-    """Every parameter stands in the identity: statistic, neighbours, range, resolution, start noise, items."""
+    """Every parameter is in the identity: statistic, neighbours, range, resolution, start noise, items."""
     value = over(-2, 6)
     ab: dict[str, object] = {"kind": "choice", "items": ["a", "b"]}
     ways: list[Any] = [
@@ -226,7 +227,7 @@ def test_no_two_mechanisms_share_noise() -> None:
 
 @given(st.integers(-(2**50), 2**50), st.integers(0, 2**31), st.sampled_from((0.001, 0.5, 1, 3, 1e-9)))
 def test_means_read_back_exactly(total: int, number: int, resolution: float) -> None:
-    """A release of a mean says its sum to the cell, whatever the grid and the number of items."""
+    """A release of a mean gives its sum to the cell, whatever the grid and the number of items."""
     value = {"kind": "number", "lower": 0, "upper": resolution * 10, "resolution": resolution}
     kind = policy("replace", "mean", value).kind
     assert isinstance(kind, Mean)

@@ -1,4 +1,4 @@
-"""Vectors: exact losses over all neighbours, part by part what a number of a share of the spend would be."""
+"""Vectors: exact losses over all neighbours; each part is as a number with a share of the spend would be."""
 
 from fractions import Fraction
 from itertools import product
@@ -25,7 +25,7 @@ SMALL: dict[str, Any] = {
         "a": {"lower": -0.5, "upper": 0.5, "resolution": 0.5},
     },
 }
-"""Two parts of 3 and of 4 cells; a stands first."""
+"""Two parts, of 3 and of 4 cells; a comes first."""
 RANGES = (2, 3)
 
 
@@ -59,7 +59,7 @@ def test_the_loss_over_all_neighbours_is_at_most_the_spend() -> None:
 
 
 def test_noise_is_added_part_by_part_and_is_of_the_share() -> None:
-    """A measurement is the value plus draws of rate e / (d * D) from one stream, in the order of the names."""
+    """A measurement is the value plus draws at rate e / (d * D) from one stream, in the order of the names."""
     kind = vector(SMALL)
     assert kind.names == ("a", "b")
     for draw in range(300):
@@ -70,7 +70,7 @@ def test_noise_is_added_part_by_part_and_is_of_the_share() -> None:
 
 
 def test_a_part_is_what_a_number_of_the_share_would_be() -> None:
-    """From the same bits the same measurement, and the same scale: a vector is no better than numbers, and no worse."""
+    """The same bits give the same measurement and scale: a vector is neither better nor worse than numbers."""
     kind = vector(SMALL)
     alone = (number(lower=-0.5, upper=0.5, resolution=0.5), number(lower=0, upper=3, resolution=1))
     for draw in range(300):
@@ -82,7 +82,7 @@ def test_a_part_is_what_a_number_of_the_share_would_be() -> None:
 
 
 def test_draws_follow_the_joint_law(draws: int) -> None:
-    """Outputs are as frequent as the product of both parts' laws says, and not as that of twice the spend."""
+    """Outputs are as frequent as the product of the parts' laws says, but not as at twice the spend."""
     kind, number_of, spend = vector(SMALL), draws, 3 * NANO
     cells = range(-4, 5)
     found = dict.fromkeys(product((*cells, None), (*cells, None)), 0)
@@ -111,14 +111,14 @@ def test_draws_follow_the_joint_law(draws: int) -> None:
     ],
 )
 def test_one_invalid_part_makes_the_value_invalid(raw: object) -> None:
-    """Missing, unknown, not finite, of another type; a public substitute stands for all parts."""
+    """This holds for missing, unknown, non-finite and mistyped parts; a public substitute covers all parts."""
     assert vector().quantise(Raw(raw)) is None
     substitute = {"pulse": 60, "oxygen": 0.95}
     assert vector(invalid=substitute).quantise(Raw(raw)) == (95, 60)
 
 
 def test_a_vector_is_clamped_and_rounded_part_by_part() -> None:
-    """Each part lies on its own grid, within its own range."""
+    """Each part is on its own grid, within its own range."""
     assert vector().quantise(Raw({"oxygen": 0.985, "pulse": 71.4})) == (99, 71)
     assert vector().quantise(Raw({"pulse": 1e300, "oxygen": -3})) == (70, 220)
     assert vector().clamp(ReleasedCells((5, 999))) == (70, 220)
@@ -144,7 +144,7 @@ def test_the_order_of_the_record_changes_nothing() -> None:
     ],
 )
 def test_the_identity_holds_every_parameter(change: dict[str, object]) -> None:
-    """Noise of another vector is another's: equal noise on other values would show their difference."""
+    """Noise of another vector is different: equal noise on other values would reveal their difference."""
     parts = VECTOR["parts"]
     assert isinstance(parts, dict)
     changed = {name: part for name, part in {**parts, **change}.items() if part is not None}
@@ -152,7 +152,7 @@ def test_the_identity_holds_every_parameter(change: dict[str, object]) -> None:
 
 
 def test_a_release_reads_back() -> None:
-    """The cells of a measurement follow from its published form, out to the largest that is published."""
+    """The cells of a measurement follow from its published form, up to the largest one published."""
     kind = vector()
     generator = np.random.default_rng(6)
     for _ in range(1000):
@@ -164,7 +164,7 @@ def test_a_release_reads_back() -> None:
 
 
 def test_the_scale_is_that_of_each_part() -> None:
-    """``d * D * resolution / e`` in the part's unit."""
+    """It is ``d * D * resolution / e`` in the part's unit."""
     assert vector().scale(NANO // 2) == {"oxygen": 1.2, "pulse": 760.0}
 
 
@@ -184,7 +184,7 @@ def test_still_compares_exactly() -> None:
 
 
 def test_the_filter_is_that_of_numbers_of_the_share() -> None:
-    """Levels and estimates are those of two numbers that each have half of every spend."""
+    """Levels and estimates are those of two numbers that each get half of every spend."""
     kind = vector()
     alone = (number(lower=0.7, upper=1, resolution=0.01), number(lower=30, upper=220, resolution=1))
     assert all(isinstance(part, Number) for part in alone)
@@ -233,7 +233,7 @@ def test_what_is_no_vector_policy(value: dict[str, object], member: str) -> None
 
 
 def test_sixty_four_parts_are_a_vector_and_are_decided_one_by_one() -> None:
-    """The most parts; no vector has a rule by which columns would decide it."""
+    """This is the maximum number of parts; no vector has a rule by which columns could decide it."""
     parts = {f"p{nth}": {"lower": 0, "upper": 1, "resolution": 1e-15} for nth in range(64)}
     parameters = {"epsilon": 1.0, "protection": {"level": "event"}, "scheme": {"name": "uniform"}}
     for value in ({**VECTOR, "parts": parts}, VECTOR, {**VECTOR, "parts": {"p": parts["p0"]}}):

@@ -1,4 +1,4 @@
-"""Streams of bits for tests: keyed ones by a number, and one whose first bits are given."""
+"""Streams of bits for tests: keyed by a number, or starting with given bits."""
 
 from collections.abc import Callable
 
@@ -8,17 +8,17 @@ SECRET = bytes(range(32))
 
 
 def stream(number: int, purpose: bytes = b"landmark-test") -> BitStream:
-    """Return the stream of a number, the same on every machine."""
+    """Return the stream of a number, which is the same on every machine."""
     return BitStream(SECRET, purpose, number.to_bytes(16, "big"))
 
 
 class GivenBits(BitStream):
-    """A stream that begins with given draws of any width and goes on as a keyed one."""
+    """A stream that begins with given draws of any width and continues as a keyed one."""
 
     __slots__ = ("_given",)
 
     def __init__(self, *given: int) -> None:
-        """Give the results of the first calls of `take`."""
+        """Set the results of the first calls of `take`."""
         super().__init__(SECRET, b"landmark-given", b"")
         self._given = list(given)
 
@@ -32,7 +32,7 @@ class GivenBits(BitStream):
 
 
 def turning_point(holds: Callable[[int], bool]) -> int:
-    """Return the number of 53-bit draws, from 0 up, for which ``holds`` is true: it must turn false once."""
+    """Return the number of 53-bit draws, from 0 up, for which ``holds`` is true; it must turn false once."""
     low, high = 0, 1 << FAST_BITS
     while low < high:
         middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""How well draws fit a distribution: chi-square over cells that are expected often enough."""
+"""How well draws fit a distribution: chi-square over cells with enough expected draws."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
@@ -8,13 +8,13 @@ from scipy.stats import chi2_contingency, chisquare
 
 Cell = TypeVar("Cell", bound=Hashable)
 FEWEST = 20
-"""Draws expected in a cell at least; rarer values share one cell."""
+"""The minimum number of draws expected in a cell; rarer values share one cell."""
 SURE = 1e-6
-"""Draws are keyed, so a test's outcome never changes; below it no honest sampler falls in a million keys."""
+"""Draws are keyed, so a test's outcome never changes; no honest sampler falls below it in a million keys."""
 
 
 def fit(draws: Iterable[Cell], chances: Mapping[Cell, float]) -> float:
-    """Return the p-value of draws under exact chances; what is not named in them shares the rest."""
+    """Return the p-value of draws under exact chances; values not named in them share the rest."""
     counts = Counter(draws)
     total = counts.total()
     often = [cell for cell, chance in chances.items() if chance * total >= FEWEST]
@@ -29,7 +29,7 @@ def fit(draws: Iterable[Cell], chances: Mapping[Cell, float]) -> float:
 
 
 def agree(one: Iterable[Cell], other: Iterable[Cell]) -> float:
-    """Return the p-value of two samples being of one distribution."""
+    """Return the p-value for two samples having the same distribution."""
     first, second = Counter(one), Counter(other)
     often = [cell for cell in first | second if first[cell] + second[cell] >= 2 * FEWEST]
     table = [[counts[cell] for cell in often] for counts in (first, second)]

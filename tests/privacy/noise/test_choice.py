@@ -1,4 +1,4 @@
-"""The exponential mechanism: exact chances, to the last bit, and what its loss is."""
+"""The exponential mechanism: exact chances, to the last bit, and its loss."""
 
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -23,7 +23,7 @@ SCORES = [
 
 
 def exact_sums(scores: list[Fraction], epsilon_nano: int) -> list[Decimal]:
-    """Return the cumulated chances to 80 digits, from weights that are not normalised by the best score."""
+    """Return the cumulative chances to 80 digits, from weights that are not normalised by the best score."""
     found = []
     for score in scores:
         exponent = score * Fraction(epsilon_nano, 2 * NANO)
@@ -39,7 +39,7 @@ def exact_sums(scores: list[Fraction], epsilon_nano: int) -> list[Decimal]:
 @pytest.mark.parametrize("scores", SCORES)
 @pytest.mark.parametrize("epsilon", [0.01, 2.0])
 def test_options_have_the_exact_distribution(scores: list[Fraction], epsilon: float) -> None:
-    """Draws fit the exact chances; those of a 20 % larger epsilon, or without its halving, are rejected."""
+    """Draws fit the exact chances; those of a 20 % larger epsilon, or without halving it, are rejected."""
     bits = stream(1, b"landmark-options")
     drawn = [chosen(bits, scores, int(epsilon * NANO)) for _ in range(2_500)]
 
@@ -71,7 +71,7 @@ def test_edges_lie_at_the_exact_chances(scores: list[Fraction], epsilon_nano: in
 
 
 def test_a_uniform_on_the_edge_takes_more_bits() -> None:
-    """Within the word of an edge the next 64 bits decide, as the exact chance does."""
+    """If the first word contains an edge, the next 64 bits decide, as the exact chance does."""
     scores, epsilon_nano = SCORES[0], 10_000_000
     edge = exact_sums(scores, epsilon_nano)[3]
     scaled = DIGITS.multiply(edge, Decimal(1 << (2 * WORD)))
@@ -90,7 +90,7 @@ def test_one_option_needs_no_draw() -> None:
 
 
 def test_the_loss_is_at_most_epsilon() -> None:
-    """Two score lists that differ by at most 1 everywhere: no option's chance differs by more than exp(epsilon)."""
+    """If two score lists differ by at most 1 everywhere, no option's chance differs by more than exp(epsilon)."""
     of = np.random.default_rng(1)
     largest = 0.0
     for _ in range(300):
@@ -106,7 +106,7 @@ def test_the_loss_is_at_most_epsilon() -> None:
 
 
 def test_weights_are_exact_to_their_last_digit() -> None:
-    """More digits give the same first ones; a fall beyond all digits weighs nothing."""
+    """More digits give the same first digits; a fall beyond all digits has no weight."""
     scores = [Fraction(0), Fraction(-10, 7), Fraction(-(10**5))]
     few, many = (weights(scores, NANO, digits) for digits in (30, 60))
     assert all(abs(weight - more // 10**30) <= 1 for weight, more in zip(few, many, strict=True))

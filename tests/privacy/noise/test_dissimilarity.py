@@ -1,4 +1,4 @@
-"""The private dissimilarity: its distribution against scipy's, its loss between neighbours, and the bits it draws."""
+"""The private dissimilarity: its distribution against scipy's, its loss between neighbours, its bits."""
 
 from math import exp
 
@@ -41,7 +41,7 @@ def chance(distance: int, level: WindowLevel, cells: int, spend_nano: int) -> fl
 
 @pytest.mark.parametrize("cells", [(2, 7, 4), (3, 7, 4), (3, 9, 4), (9, 7, 6)])
 def test_its_chance_is_the_formulas(cells: tuple[int, ...]) -> None:
-    """It publishes as often as (sum|c - o| + discrete Laplace(e1/D)) * x > d*D says; at half the noise it would not."""
+    """It publishes as often as (sum|c - o| + discrete Laplace(e1/D)) * x > d*D says, but not at half the noise."""
     made = policy()
     level, spend_nano = window_of(made), NANO
     assert (level.charge_nano, level.sensitivity) == (NANO, 2)
@@ -69,14 +69,14 @@ def test_neighbours_lose_at_most_e1() -> None:
 
 
 def test_a_sure_change_is_published_and_none_is_not() -> None:
-    """Far beyond the noise it says yes, far below the threshold no."""
+    """Far beyond the noise the answer is yes, and far below the threshold no."""
     made = policy(epsilon=400.0)
     assert all(publishes(made, RawCells((900, 7, 4)), RELEASED, NANO))
     assert not any(publishes(made, RawCells((2, 7, 4)), RELEASED, NANO))
 
 
 def test_every_part_changes_its_bits() -> None:
-    """Cells, released cells, e1, step, series, epoch, version and key: another draw as soon as one differs."""
+    """The draw changes with each of cells, released cells, e1, step, series, epoch, version and key."""
     made = policy()
     level, cells = window_of(made), RawCells((5, 9, 1))
     other = policy_of(made.parameters, 2)
@@ -97,7 +97,7 @@ def test_every_part_changes_its_bits() -> None:
 
 
 def test_a_replay_draws_the_same() -> None:
-    """The same event at the same state: the same bits."""
+    """The same event in the same state gives the same bits."""
     made = policy()
     level, cells = window_of(made), RawCells((5, 9, 1))
     one, two = (dissimilarity_stream(SECRET, 3, made, "s", 5, level, cells, RELEASED).take(512) for _ in range(2))

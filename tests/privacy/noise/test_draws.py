@@ -1,4 +1,4 @@
-"""The draws of many events against the draw of each one: the same coins and noise, whichever events are asked for."""
+"""The draws of many events against each event's own: the same coins and noise, whichever are asked for."""
 
 from typing import Final
 
@@ -22,12 +22,12 @@ EVENTS: Final = np.arange(COUNT)
 STARTS_MS: Final = EVENTS * STEP_MS
 LATE: Final = 1_153_935_000
 CLOSE: Final = 967_579_111
-"""The rate that the coin of series ``late`` at ``LATE`` lies too close to for doubles; most coins allow it."""
+"""The rate to which the coin of series ``late`` at ``LATE`` is too close for doubles; most coins are not."""
 
 
 @pytest.fixture
 def rule() -> Rule:
-    """Return a rule under which the draws of several steps of one second are taken together."""
+    """Return a rule under which the draws of several one-second steps are taken together."""
     protection = {"level": "event", "step": STEP_MS}
     found = policy_of({"epsilon": 1.0, "protection": protection, "scheme": ADAPTIVE, "value": NUMBER}, 1).rule
     assert found is not None
@@ -40,7 +40,7 @@ def one(nth: int) -> Draw:
 
 
 def test_each_coin_is_that_of_its_own_event(rule: Rule) -> None:
-    """Every third event is not asked; the others have their own coins, and rates of their own."""
+    """Every third event is not asked about; the others have their own coins and rates."""
     asked, rates = EVENTS % 3 != 0, np.where(EVENTS % 2 == 0, NANO // 3, NANO * 2 // 3)
     coins = np.asarray(Draws(SECRET, EPOCH, NAMES).coins(rule, STARTS_MS, rates, asked)).tolist()
     assert coins == [
@@ -50,7 +50,7 @@ def test_each_coin_is_that_of_its_own_event(rule: Rule) -> None:
 
 
 def test_a_coin_that_doubles_cannot_tell_is_that_of_its_own_event(rule: Rule) -> None:
-    """It stands behind an event that is not asked, and before one with another coin."""
+    """It comes after an event that is not asked about, and before one with another coin."""
     names, starts_ms = [NAMES[0], NAMES[1], b"late", NAMES[2]], np.array([0, 0, LATE, 0])
     rates, asked = np.array([NANO // 2, NANO // 2, CLOSE, NANO // 2]), np.array([False, True, True, True])
     word = first_words(keyed_hash(SECRET, COIN, rule.identity), [coin_message(EPOCH, LATE, b"late")])
@@ -67,7 +67,7 @@ def test_a_coin_that_doubles_cannot_tell_is_that_of_its_own_event(rule: Rule) ->
     ids=["wide noise", "noise that is often 0"],
 )
 def test_each_noise_is_that_of_its_own_event(rule: Rule, spends_nano: Ints) -> None:
-    """Spends differ from event to event, and some spend nothing; where noise is 0, doubles often do not decide."""
+    """Spends differ between events, and some are zero; if noise is 0, doubles often do not decide."""
     cells = EVENTS * 7 % 40
     (found,) = Draws(SECRET, EPOCH, NAMES).noise(rule, STARTS_MS, spends_nano, (cells,))
     for nth, (spend_nano, cell) in enumerate(zip(spends_nano.tolist(), cells.tolist(), strict=True)):

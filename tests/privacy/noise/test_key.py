@@ -11,13 +11,13 @@ RING = KeyRing("0123456789abcdef", 0, bytes(range(32)), DAY)
 
 
 def test_an_epoch_is_a_span_of_event_time() -> None:
-    """Epochs follow event time; without a length there is one for all time."""
+    """Epochs follow event time; without a length there is one epoch for all time."""
     assert [RING.epoch_of(ms) for ms in (0, DAY - 1, DAY, 10 * DAY)] == [0, 0, 1, 10]
     assert KeyRing("", 0, bytes(32)).epoch_of(10**14) == 0
 
 
 def test_the_ratchet_is_a_chain_of_hashes() -> None:
-    """The key of an epoch is a keyed hash of the one before it, from the first."""
+    """The key of an epoch is a keyed hash of the previous key, starting from the first."""
     secret = RING.secret
     for epoch in range(40):
         assert RING.secret_of(epoch) == secret
@@ -25,7 +25,7 @@ def test_the_ratchet_is_a_chain_of_hashes() -> None:
 
 
 def test_a_later_ring_agrees_and_cannot_go_back() -> None:
-    """A ring that starts later gives the same keys from there on and none before."""
+    """A ring that starts later gives the same keys from its start on, and none before."""
     secret = RING.secret_of(5)
     assert secret is not None
     later = KeyRing(RING.fingerprint, 5, secret, DAY)
@@ -34,7 +34,7 @@ def test_a_later_ring_agrees_and_cannot_go_back() -> None:
 
 
 def test_an_erased_ring_has_no_way_back() -> None:
-    """It agrees from its first epoch on, gives none before, and holds nothing of the ring that it came of."""
+    """It agrees from its first epoch on, gives none before, and retains nothing of the ring it came from."""
     erased = RING.erased_before(5)
     assert erased is not None
     assert [erased.secret_of(epoch) for epoch in range(5, 45)] == [RING.secret_of(epoch) for epoch in range(5, 45)]

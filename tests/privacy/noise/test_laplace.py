@@ -18,7 +18,7 @@ TOPS = 1 << FAST_BITS
 
 
 def _scales(number: int) -> list[Fraction]:
-    """Return that many rational scales from 1e-6 to 1e6, evenly in their logarithm."""
+    """Return that many rational scales from 1e-6 to 1e6, evenly spaced in their logarithm."""
     generator = np.random.default_rng(1)
     numerators = np.floor(10 ** generator.uniform(-6, 6, number) * 10**9)
     return [Fraction(int(numerator) + 1, 10**9) for numerator in numerators]
@@ -40,7 +40,7 @@ def _fast(top: int, scale: float) -> int | None:
 
 
 def test_both_paths_decide_alike(draws: int) -> None:
-    """Doubles never decide a draw otherwise than the high-precision path, over scales from 1e-6 to 1e6."""
+    """Doubles never decide a draw differently from the high-precision path, over scales from 1e-6 to 1e6."""
     bits = stream(0)
     undecided = 0
     for number, scale in enumerate(_scales(draws)):
@@ -64,7 +64,7 @@ def _edges() -> list[tuple[Fraction, int]]:
 
 
 def test_both_paths_decide_alike_where_the_floor_changes() -> None:
-    """Around every edge, where a rounding error would show, doubles decide like the high-precision path or leave it."""
+    """Around every edge, where rounding would show, doubles agree with the high-precision path or defer to it."""
     edges = _edges()
     assert len(edges) > 1500
     decided = 0
@@ -88,7 +88,7 @@ def test_plain_doubles_would_be_caught_there() -> None:
 
 @pytest.mark.parametrize("scale", [Fraction(1, 10**6), Fraction(1, 3), Fraction(1), Fraction(7, 3), Fraction(10**6, 7)])
 def test_the_cumulative_distribution_is_exact(scale: Fraction) -> None:
-    """A magnitude of g or more comes of exactly the draws below ``exp(-g/scale)``, found by bisection on the draw."""
+    """A magnitude of g or more comes from exactly the draws below ``exp(-g/scale)``, found by bisection."""
 
     def magnitude(top: int) -> int:
         fast = _fast(top, scale.numerator / scale.denominator)
@@ -101,7 +101,7 @@ def test_the_cumulative_distribution_is_exact(scale: Fraction) -> None:
 
 
 def test_later_bits_decide_a_draw_that_holds_an_edge() -> None:
-    """Where 53 bits cannot tell, the next ones do, in the proportion in which the edge divides the draw."""
+    """If 53 bits cannot decide, the next ones do, in the proportion in which the edge divides the draw."""
     scale = Fraction(5, 2)
     power = DIGITS.multiply(DIGITS.exp(Decimal("-1.2")), Decimal(TOPS))  # magnitude 3 begins here
     edge, share = int(power), power % 1
@@ -114,7 +114,7 @@ def test_later_bits_decide_a_draw_that_holds_an_edge() -> None:
 
 
 def test_a_draw_of_zero_bits_goes_on() -> None:
-    """U in [0, 2^-53) has no bound from 53 bits; more of them settle it."""
+    """U in [0, 2^-53) has no bound from 53 bits; more bits settle it."""
     assert _fast(0, 1.0) is None
     assert geometric_precise(GivenBits(1 << 63), 0, 1, 1) == int(54 * log(2))
     assert geometric_precise(GivenBits(0, 1 << 63), 0, 1, 1) == int(118 * log(2))
@@ -143,7 +143,7 @@ def test_draws_have_the_exact_distribution(numerator: int, denominator: int) -> 
 
 
 def test_noise_at_a_scale_of_a_million_is_spread_right() -> None:
-    """Draws at a large scale fit in bins of it, and a scale 10 % larger is rejected."""
+    """Draws at a large scale fit in bins of that scale, and a scale 10 % larger is rejected."""
     scale = 10**6
     drawn = [k // 100_000 for k in _draw(1, scale, 2)]
 
@@ -159,7 +159,7 @@ def test_noise_at_a_scale_of_a_million_is_spread_right() -> None:
 
 
 def test_zero_is_not_drawn_twice_as_often() -> None:
-    """A sampler that keeps (negative, 0) would be rejected by the same test."""
+    """The same test would reject a sampler that keeps (negative, 0)."""
     bits = stream(3, b"landmark-draws")
     kept = []
     for _ in range(40_000):
@@ -172,7 +172,7 @@ def test_zero_is_not_drawn_twice_as_often() -> None:
 
 @pytest.mark.parametrize(("numerator", "denominator"), [(3, 7), (2, 1)])
 def test_draws_agree_with_opendp(numerator: int, denominator: int) -> None:
-    """Draws and OpenDP's discrete Laplace draws are of one distribution; OpenDP's at a scale 10 % larger are not."""
+    """Our draws and OpenDP's discrete Laplace draws share a law; OpenDP's at a scale 10 % larger do not."""
     opendp.enable_features("contrib")
     domain, metric = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l1_distance(T="i64")
     ours = _draw(numerator, denominator, 4)
@@ -183,7 +183,7 @@ def test_draws_agree_with_opendp(numerator: int, denominator: int) -> None:
 
 
 def test_opendp_accounts_the_same_loss() -> None:
-    """OpenDP's privacy map of the noise that a number of D cells gets at e is e."""
+    """OpenDP's privacy map of the noise that a number with D cells gets at e is e."""
     opendp.enable_features("contrib")
     for sensitivity, spend_nano in ((10_000, 142_857_148), (7, 10**9), (1, 1)):
         scale = sensitivity * 10**9 / spend_nano

@@ -1,4 +1,4 @@
-"""Sums of discrete Laplace draws have the law that convolution, scipy and drawing give."""
+"""Sums of discrete Laplace draws have the law given by convolution, scipy and sampling."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ SUMS = [(0.5,), (0.5,) * 7, (0.05, 0.7, 3.0), (0.02,) * 30, (9.0,), (0.004, 0.00
 
 
 def rates_of(rates: Iterable[float]) -> Rates:
-    """Return the rates of some draws as laws take them."""
+    """Return the rates of some draws in the form that laws take."""
     return tuple(sorted(Counter(rates).items()))
 
 
@@ -53,7 +53,7 @@ def test_one_draw_by_scipy(rate: float) -> None:
 
 @pytest.mark.parametrize(("rate", "draws"), [(1e-5, 1), (1e-6, 12), (1e-9, 365)])
 def test_a_joined_grid_holds_as_much(rate: float, draws: int) -> None:
-    """Where cells are joined, the half width is that of the plane's Laplace noise, at least, and hardly more."""
+    """If cells are joined, the half width is at least that of the plane's Laplace noise, and hardly more."""
     law = law_of(((rate, draws),))
     assert law.step > 1
     coarse = law_of(((rate * law.step / 4, draws),))  # four times as fine
@@ -63,7 +63,7 @@ def test_a_joined_grid_holds_as_much(rate: float, draws: int) -> None:
 
 
 def test_many_draws_are_hardly_other_than_normal() -> None:
-    """A thousand draws have the half width of the normal curve, within a part in a thousand."""
+    """A thousand draws have the half width of the normal curve, to within one part in a thousand."""
     law = law_of(((0.01, 1_000),))
     q = exp(-0.01)
     assert law.half(0.95) == pytest.approx(stats.norm.ppf(0.975) * (1_000 * 2 * q / (1 - q) ** 2) ** 0.5, rel=1e-3)
@@ -79,7 +79,7 @@ def test_many_draws_are_hardly_other_than_normal() -> None:
     ],
 )
 def test_differences_by_all_pairs(one: tuple[float, ...], a: float, other: tuple[float, ...], b: float) -> None:
-    """The half width of a difference holds 95 % of all pairs of sums, and a little less does not."""
+    """The half width of a difference covers 95 % of all pairs of sums, and slightly less does not."""
     half = half_of_difference(rates_of(one), a, rates_of(other), b, 0.95)
     first, second = convolved(one), convolved(other)
     x, y = (np.arange(len(found)) - len(found) // 2 for found in (first, second))
@@ -90,7 +90,7 @@ def test_differences_by_all_pairs(one: tuple[float, ...], a: float, other: tuple
 
 
 def test_joined_draws_and_what_is_too_much() -> None:
-    """Draws of several sums count together; none, and too many, have no exact law."""
+    """Draws of several sums count together; no draws, and too many, have no exact law."""
     assert joined([rates_of([0.5, 0.5]), rates_of([0.1, 0.5])]) == ((0.1, 1), (0.5, 3))
     assert is_exact(((0.1, 3),))
     assert not is_exact(())

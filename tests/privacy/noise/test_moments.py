@@ -1,4 +1,4 @@
-"""The law of the noise that is stated is that of the mechanisms: exact sums, scipy, and real draws."""
+"""The stated noise law is that of the mechanisms, by exact sums, scipy and real draws."""
 
 import itertools
 from fractions import Fraction
@@ -40,19 +40,19 @@ KINDS: dict[str, dict[str, object]] = {
 
 
 def policy(name: str) -> Policy:
-    """Return a policy of event level over a kind."""
+    """Return a policy at event level for a kind."""
     common = {"epsilon": 1.0, "protection": {"level": "event"}, "scheme": {"name": "uniform"}}
     return policy_of(common | KINDS[name], 1)
 
 
 def stream(number: int) -> BitStream:
-    """Return bits of their own for each number."""
+    """Return separate bits for each number."""
     return BitStream(b"k" * 32, b"test", number.to_bytes(8))
 
 
 @pytest.mark.parametrize("rate", RATES)
 def test_discrete_laplace_by_exact_sums(rate: float) -> None:
-    """Variance, fourth cumulant and the 95 % half width are those of the law, added up term by term in fractions."""
+    """Variance, fourth cumulant and the 95 % half width are those of the law, summed term by term in fractions."""
     q = Fraction(exp(-rate))
     most = int(60 / rate) + 2
     weights = [q**k for k in range(most)] if most < 200 else [Fraction(exp(-rate * k)) for k in range(most)]
@@ -77,7 +77,7 @@ def test_discrete_laplace_by_scipy(rate: float) -> None:
 
 @pytest.mark.parametrize("kind", ["number", "counts", "sum", "hidden"])
 def test_a_scale_alone_tells_no_noise(kind: str) -> None:
-    """It states neither the grid nor the noise that counters start with: the policy has to be known."""
+    """A scale states neither the grid nor the counters' start noise: the policy has to be known."""
     numbers: dict[str, object] = {"counts": {"a": 3, "b": 4}, "hidden": {"sum": 3.0, "count": 4}}
     scales: dict[str, object] = {"hidden": {"sum": 9.0, "count": 2.0}}
     found = Release("s", 0, "perturbed", 1, None, numbers.get(kind, 1.5), scales.get(kind, 2.0), 10**9)
@@ -87,7 +87,7 @@ def test_a_scale_alone_tells_no_noise(kind: str) -> None:
 
 @pytest.mark.parametrize("rate", [0.0999, 0.1001, 0.5, 3.0])
 def test_planar_laplace_by_sums(rate: float) -> None:
-    """Second and fourth moment of an axis are those of the lattice's weights."""
+    """The second and fourth moments of an axis are those of the lattice's weights."""
     reach = int(45 / rate)
     axis = np.arange(-reach, reach + 1)
     weights = np.exp(-rate * np.hypot(axis[:, None], axis[None, :])).sum(axis=1)
@@ -100,7 +100,7 @@ def test_planar_laplace_by_sums(rate: float) -> None:
 
 
 def test_planar_laplace_of_the_plane_by_quadrature() -> None:
-    """Beyond the half width of an axis lies a twentieth of the plane's density ``exp(-norm) / 2 pi``."""
+    """A twentieth of the plane's density ``exp(-norm) / 2 pi`` is beyond the half width of an axis."""
     half = planar(0.01).half * 0.01
 
     def density(x: float) -> float:
@@ -111,7 +111,7 @@ def test_planar_laplace_of_the_plane_by_quadrature() -> None:
 
 @pytest.mark.parametrize("scales", [*((1.0,) * n for n in (2, 3, 5, 8, 20)), (1.0, 5.0), (1.0,) * 24 + (7.0,)])
 def test_half_width_of_sums_by_quadrature(scales: tuple[float, ...]) -> None:
-    """95 of 100 sums lie within, and hardly more: by Gil-Pelaez's inversion of their characteristic function."""
+    """It covers 95 of 100 sums, and hardly more, by Gil-Pelaez's inversion of their characteristic function."""
     half = half_width(sum(2 * scale**2 for scale in scales), sum(12 * scale**4 for scale in scales))
 
     def integrand(t: float) -> float:
@@ -123,14 +123,14 @@ def test_half_width_of_sums_by_quadrature(scales: tuple[float, ...]) -> None:
 
 @pytest.mark.parametrize("spread", [1e-300, 1e-170, 1e-6, 1e-3, 0.1])
 def test_half_width_of_noise_that_is_mostly_zero(spread: float) -> None:
-    """Where nearly all noise is 0 the expansion would run away: Chebyshev's bound holds it."""
+    """If nearly all noise is 0 the expansion would diverge: Chebyshev's bound limits it."""
     noise = laplace(-np.log(spread))
     assert half_width(noise.variance, noise.fourth) <= 4.48 * sqrt(noise.variance)
     assert half_width(0.0, 0.0) == 0
 
 
 def drawn(name: str, spend_nano: int) -> dict[str, list[float]]:
-    """Return how far measurements lie from the truth by part, of the mechanism itself."""
+    """Return how far the mechanism's own measurements are from the truth, by part."""
     kind = policy(name).kind
     truth = RawCells({"hidden": (4, 10), "mean": (-20, 4)}.get(name, (1,) * kind.width))
     errors: dict[str, list[float]] = {}
@@ -143,13 +143,13 @@ def drawn(name: str, spend_nano: int) -> dict[str, list[float]]:
 
 
 def published(kind: Kind, cells: ReleasedCells) -> object:
-    """Return a measurement as its release has it."""
+    """Return a measurement as it appears in its release."""
     return kind.measured(cells)
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_draws_have_this_noise(name: str) -> None:
-    """Real draws of every kind have the variance that is stated, and 95 of 100 lie within the half width."""
+    """Real draws of every kind have the stated variance, and 95 of 100 are within the half width."""
     for spend_nano in (400_000_000, 3_000_000_000):
         kind: Any = policy(name).kind
         noises = kind.noises(spend_nano, 4)
@@ -163,7 +163,7 @@ def test_draws_have_this_noise(name: str) -> None:
 
 
 def test_start_noise_of_collected_data_counts() -> None:
-    """Pan-private counters carry two draws: the variances add up, and a sum of both lies within the half width."""
+    """Pan-private counters carry two draws: variances add up, and 95 of 100 sums are within the half width."""
     alone = policy("counts").kind.noises(10**9)["a"]
     both = Counts(("a",), 2).noises(10**9, 1, 5 * 10**8)["a"]
     assert both.variance == pytest.approx(alone.variance + laplace(0.25).variance)
@@ -177,7 +177,7 @@ def test_start_noise_of_collected_data_counts() -> None:
 
 
 def test_categories_are_unbiased_shares() -> None:
-    """Over the whole law of an answer the expectation is the truth, and the variance is at most the one stated."""
+    """Over the whole law of an answer the expectation is the truth, and the variance is at most the stated one."""
     known = policy_of(
         {
             "epsilon": 1.0,
@@ -201,5 +201,5 @@ def test_categories_are_unbiased_shares() -> None:
 
 
 def test_noise_is_in_the_unit() -> None:
-    """Noise times a factor has the moments of what is multiplied."""
+    """Noise times a factor has the moments of the multiplied noise."""
     assert Noise(2.0, 3.0, 1.0).times(2) == Noise(8.0, 48.0, 2.0)

@@ -1,4 +1,4 @@
-"""Which bits an event draws: golden ones, and others as soon as anything differs that must make them differ."""
+"""Which bits an event draws: golden bits, and different bits for every difference that must matter."""
 
 import json
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def _draw(  # noqa: PLR0913 - an event is made of them, all by name
     step: int = 3_600_000,
     **value: object,
 ) -> tuple[int, int]:
-    """Return 256 bits of an event's noise and of its coin."""
+    """Return 256 bits each of an event's noise and of its coin."""
     parameters = {
         "epsilon": 1.0,
         "protection": {"level": "landmark", "step": step},
@@ -71,20 +71,20 @@ def test_noise_and_coins_differ_with_every_parameter(other: Draw) -> None:
 
 @pytest.mark.parametrize("other", [lambda: _draw(spend_nano=10**8 + 1), lambda: _draw(cells=(6,))])
 def test_only_noise_differs_with_spend_and_value(other: Draw) -> None:
-    """Another spend or value draws other noise, or both would reveal the value; the coin must not depend on them."""
+    """Another spend or value draws other noise, or both would reveal the value; the coin depends on neither."""
     noise, coin = _draw()
     assert other()[0] != noise
     assert other()[1] == coin
 
 
 def test_noise_and_coin_are_different_streams() -> None:
-    """A coin tells nothing of the noise of the same event."""
+    """A coin reveals nothing about the noise of the same event."""
     noise, coin = _draw()
     assert noise != coin
 
 
 def test_what_changes_no_mechanism_changes_no_noise() -> None:
-    """Scheme, filter and clamp are no parameters of the mechanism: the spend stands for what they decide."""
+    """Scheme, filter and clamp are not parameters of the mechanism: the spend represents what they decide."""
     for scheme in (UNIFORM, BALANCED):
         assert _draw(scheme=scheme) == _draw()
     assert _draw(clamp=False) == _draw()

@@ -16,7 +16,7 @@ DIGITS = Context(prec=80)
 
 
 def _chances(rate: float, reach: int) -> dict[tuple[int, int], float]:
-    """Return the exact chances of the lattice points of a square whose corners no draw will see."""
+    """Return the exact chances of the lattice points in a square whose corners no draw reaches."""
     window = range(-reach, reach + 1)
     weights = {(x, y): exp(-rate * hypot(x, y)) for x in window for y in window}
     total = sum(weights.values())
@@ -39,7 +39,7 @@ def test_draws_have_the_exact_distribution(rate: Fraction) -> None:
 
 
 def test_distances_and_directions_of_wide_noise() -> None:
-    """At a wide scale the distance has the density r * exp(-c r), and every direction is as likely."""
+    """At a wide scale the distance has the density r * exp(-c r), and all directions are equally likely."""
     scale = 300
     drawn = _draw(Fraction(1, scale), 2)
 
@@ -67,7 +67,7 @@ def test_a_square_instead_of_a_circle_would_be_caught() -> None:
 @pytest.mark.parametrize("rate", [Fraction(1, 1000), Fraction(1, 3), Fraction(7, 2)])
 @pytest.mark.parametrize("point", [(1, 0), (1, 1), (3, -4), (-2, 7), (40, 40), (0, 25)])
 def test_acceptance_is_exact(point: tuple[int, int], rate: Fraction) -> None:
-    """A proposal is kept by exactly the draws below its chance, found by bisection on the draw."""
+    """A proposal is kept for exactly the draws below its chance, found by bisection on the draw."""
     x, y = point
     norm = DIGITS.sqrt(Decimal(x * x + y * y))
     corner = DIGITS.multiply(
@@ -86,7 +86,7 @@ def test_the_proposal_dominates() -> None:
 
 
 def test_about_three_quarters_are_accepted() -> None:
-    """The share of accepted proposals is near the 0.78 that the area of the two shapes gives."""
+    """The share of accepted proposals is near the 0.78 given by the areas of the two shapes."""
     bits = stream(4, b"landmark-plane")
     for _ in range(5_000):
         planar_laplace(bits, Fraction(1, 50))

@@ -1,4 +1,4 @@
-"""The stream of bits and the comparisons with it: the same on every machine, uniform, and exact to the last bit."""
+"""The bit stream and comparisons with it: the same on every machine, uniform, and exact to the last bit."""
 
 from collections import Counter
 from decimal import Context, Decimal
@@ -46,14 +46,14 @@ def test_bits_are_those_of_keyed_blake2b() -> None:
     ],
 )
 def test_bits_depend_on_key_purpose_and_message(other: BitStream) -> None:
-    """Another key, purpose or message gives other bits, the same ones the same bits."""
+    """Another key, purpose or message gives other bits, while the same ones give the same bits."""
     first = BitStream(SECRET, b"purpose", b"message").take(512)
     assert BitStream(SECRET, b"purpose", b"message").take(512) == first
     assert other.take(512) != first
 
 
 def test_bytes_are_uniform() -> None:
-    """Every byte value comes about as often, within one stream and over the first bytes of many."""
+    """Every byte value occurs about equally often, within one stream and over the first bytes of many."""
     one = stream(1)
     inside = Counter(one.take(8) for _ in range(25_600))
     across = Counter(stream(number).take(8) for number in range(25_600))
@@ -63,7 +63,7 @@ def test_bytes_are_uniform() -> None:
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 7, 100, 4095])
 def test_below_is_uniform(bound: int) -> None:
-    """Integers below a bound come equally often; none reaches it."""
+    """Integers below a bound occur equally often, and none reaches it."""
     bits = stream(bound)
     counts = Counter(bits.below(bound) for _ in range(max(4_000, 10 * bound)))
     assert max(counts) < bound
@@ -71,7 +71,7 @@ def test_below_is_uniform(bound: int) -> None:
 
 
 def test_reducing_bits_by_remainder_would_be_caught() -> None:
-    """The same test rejects the remainder of 8 bits by 100, which prefers the small ones."""
+    """The same test rejects the remainder of 8 bits by 100, which favours small numbers."""
     bits = stream(0)
     counts = Counter(bits.take(8) % 100 for _ in range(10_000))
     assert chisquare([counts[value] for value in range(100)]).pvalue < SURE
@@ -79,7 +79,7 @@ def test_reducing_bits_by_remainder_would_be_caught() -> None:
 
 @pytest.mark.parametrize("chance", [Fraction(1, 3), Fraction(1, 2), Fraction(123_456_789, 10**9), Fraction(1, 10**9)])
 def test_a_rational_chance_is_exact(chance: Fraction) -> None:
-    """The draws that happen are exactly those wholly below the chance; the one that holds it goes by later bits."""
+    """An event happens for exactly the draws wholly below the chance; later bits settle the draw containing it."""
     edge = chance * 2**MORE_BITS // 1
     assert happens_rational(GivenBits(edge - 1), chance.numerator, chance.denominator)
     assert not happens_rational(GivenBits(edge + 1), chance.numerator, chance.denominator)
@@ -100,7 +100,7 @@ def test_never_and_always() -> None:
 
 
 def test_a_rate_of_a_tenth_happens_so_often() -> None:
-    """Coins at a rate of 0.1 fit it; a rate of 0.11 is rejected."""
+    """Coins at a rate of 0.1 fit that rate; a rate of 0.11 is rejected."""
     happened = sum(happens_rational(stream(number), 10**8, 10**9) for number in range(40_000))
     for rate, fits in ((0.1, True), (0.11, False)):
         expected = [40_000 * rate, 40_000 * (1 - rate)]
@@ -129,7 +129,7 @@ def test_a_real_chance_is_exact(exponent: str) -> None:
 
 
 def test_a_chance_that_53_bits_cannot_tell_goes_by_later_ones() -> None:
-    """Within the draw that holds the edge, the next 64 bits are compared with the rest of the chance."""
+    """Within the draw that contains the edge, the next 64 bits are compared with the rest of the chance."""
     chance = _falls("-1")
     scaled = DIGITS.multiply(chance, Decimal(2**FAST_BITS))
     edge, later = int(scaled), int((scaled % 1) * 2**MORE_BITS)

@@ -1,4 +1,4 @@
-"""Randomized response: the truth exactly as often as it may be said, every other answer equally often."""
+"""Randomized response: the truth exactly as often as allowed, and every other answer equally often."""
 
 from decimal import Context, Decimal
 from math import exp
@@ -43,7 +43,7 @@ def test_the_loss_is_exactly_the_spend(spend_nano: int, answers: int) -> None:
 
 @pytest.mark.parametrize(("spend_nano", "answers"), [(1, 2), (142_857_148, 3), (NANO, 2), (9 * NANO, 4096)])
 def test_the_truth_is_said_by_exactly_its_share_of_draws(spend_nano: int, answers: int) -> None:
-    """The edge between the truth and another answer lies at the exact chance, found by bisection on the draw."""
+    """The edge between the truth and another answer is at the exact chance, found by bisection on the draw."""
     weight = DIGITS.exp(DIGITS.divide(Decimal(spend_nano), Decimal(NANO)))
     chance = DIGITS.divide(weight, DIGITS.add(weight, Decimal(answers - 1)))
     edge = int(DIGITS.multiply(chance, Decimal(2**FAST_BITS)))
@@ -52,7 +52,7 @@ def test_the_truth_is_said_by_exactly_its_share_of_draws(spend_nano: int, answer
 
 
 def test_the_published_double_is_rounded_once() -> None:
-    """The chance in doubles, which the category filter uses, is the nearest one to the exact chance."""
+    """The chance in doubles, which the category filter uses, is the double nearest to the exact chance."""
     for spend_nano in (1, 777, 142_857_148, 5 * NANO, 10**15):
         for answers in (2, 3, 17, 4096):
             assert truth_probability(spend_nano, answers) == float(truth_precise(spend_nano, answers, 60))

@@ -1,1 +1,1 @@
-"""Steps of units: forms, what units hold, statistics, versions, and the loss over all small histories."""
+"""Steps of units: forms, contents of units, statistics, versions, and the loss over all small histories."""

@@ -1,11 +1,11 @@
-"""Every small history of two steps of units, through the real fold, and the largest loss between neighbours of each.
+"""Every small history of two steps of units, through the real fold, and neighbours' largest loss.
 
-A course is public: which units have a reading, which are landmarks from the start, which are registered after the
+A course is public: which units have a reading, which are landmarks from the start, and which are registered after the
 first step and after the second. The search drives the fold through it and keeps what each step spent. Then it takes
-every two histories of that course that differ in landmarks and in any w units in a row. The loss of a step that spends
-e and whose cells lie a apart is e*a/s, the exact exponent of the largest likelihood ratio under discrete Laplace noise
-of rate e/s: a comes of the real tally, s is the statistic's sensitivity. Steps do not depend on each other, so the
-largest sum of both is the sum of the largest of each.
+every two histories of that course that differ in landmarks and in any w consecutive units. The loss of a step that
+spends e and whose cells are a apart is e*a/s, the exact exponent of the largest likelihood ratio under discrete Laplace
+noise of rate e/s. Here a comes from the real tally, and s is the statistic's sensitivity. Steps do not depend on each
+other, so the largest sum of both is the sum of the largest of each.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,14 +29,14 @@ from tests.run import KEYS
 CELLS = (0, 1, 2)
 STEPS = 2
 Bits = int
-"""Units as the bits of a number, the first one lowest."""
+"""Units as the bits of a number, with the first unit lowest."""
 
 
 class Rules(NamedTuple):
-    """What is shown to be needed; the defaults are the program's."""
+    """The rules shown to be needed; the defaults are the program's."""
 
     noise: Callable[[UnitStatistic, int], Fraction] = lambda kind, _number: Fraction(kind.sensitivity)
-    """The sensitivity that the noise of a step of so many units stands for."""
+    """The sensitivity that a step's noise assumes for that many units."""
     omits: bool = True
     """Whether landmarks are left out of what a step counts."""
     guard: type[Guard] = Guard
@@ -44,7 +44,7 @@ class Rules(NamedTuple):
 
 
 class Walked(NamedTuple):
-    """What became of a course, all of it public; units are bits, those of the first step lowest."""
+    """The public results of a course; units are bits, those of the first step lowest."""
 
     present: Bits
     left_out: tuple[Bits, ...]  # landmarks of each step as it was decided, its first unit lowest
@@ -53,7 +53,7 @@ class Walked(NamedTuple):
 
 
 def ones(bits: Bits) -> list[int]:
-    """Return the places of a number's bits."""
+    """Return the positions of a number's one bits."""
     return [place for place in range(bits.bit_length()) if bits >> place & 1]
 
 
@@ -63,7 +63,7 @@ def set_of(bits: Bits) -> LandmarkSet:
 
 
 def subsets(bits: Bits) -> Iterator[Bits]:
-    """Yield every choice of units among some."""
+    """Yield every selection of units from the given ones."""
     chosen = bits
     while chosen:
         yield chosen
@@ -72,9 +72,9 @@ def subsets(bits: Bits) -> Iterator[Bits]:
 
 
 def walks(ruling: Policy, guard: type[Guard], state: State, found: Walked, added: Bits = 0) -> Iterator[Walked]:
-    """Drive the fold on from units that are to be landmarks: every course that begins so, with what became of it.
+    """Drive the fold on from units that become landmarks: every course with this start, and its results.
 
-    A registration meets ``guard``; one that is refused changes nothing.
+    A registration is checked by ``guard``; a refused one changes nothing.
     """
     assert ruling.units is not None
     step, per_step = len(found.spends_nano), ruling.units.per_step
@@ -98,9 +98,9 @@ def walks(ruling: Policy, guard: type[Guard], state: State, found: Walked, added
 
 @cache
 def farthest(statistic: str, per_step: int, step: int, present: Bits, left_out: Bits) -> dict[Bits, tuple[int, int]]:
-    """Return how far apart, in L1, two histories of a step may be that differ in units (bits), and how many count.
+    """Return by differing units (bits) the largest L1 distance of a step's histories and how many units count.
 
-    The figure of a set of units holds for all histories that differ within it.
+    The figure for a set of units holds for all histories that differ within it.
     """
     ruling = policy(statistic, per_step=per_step)
     landmarks = LandmarkSet.of((place + step * per_step, place + step * per_step + 1) for place in ones(left_out))
@@ -164,11 +164,11 @@ def largest_loss(
 
 
 def every_presence(per_step: int) -> range:
-    """Return every choice of units that have a reading."""
+    """Return every selection of units that have a reading."""
     return range(1 << STEPS * per_step)
 
 
 def whole_presence(per_step: int) -> tuple[Bits, ...]:
-    """Return the choices in which each step has a reading in all of its units, or in none: none loses more."""
+    """Return the choices in which each step has readings in all of its units or in none: no others lose more."""
     whole = (1 << per_step) - 1
     return (0, whole, whole << per_step, whole | whole << per_step)

@@ -1,4 +1,4 @@
-"""Policies and steps of units, as small as an enumeration needs them."""
+"""Policies and steps of units, as small as an enumeration needs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ STATISTICS: dict[str, dict[str, object]] = {
 HOUR = 3_600_000
 DAY = 24 * HOUR
 UNITS_MS = {"mean by hour": HOUR // 2, "sum by weekday": DAY // 2}
-"""Statistics by local time need units that fall into several bins of a step: two to a bin."""
+"""Statistics by local time need units that fall into several bins of a step: two per bin."""
 
 
 def policy(  # noqa: PLR0913 (what an enumeration varies)
@@ -55,5 +55,5 @@ def policy(  # noqa: PLR0913 (what an enumeration varies)
 
 
 def units(cells: Sequence[int | None]) -> list[OpenUnit]:
-    """Return a step's units with a reading of each cell; None: it has none."""
+    """Return a step's units with a reading of each cell; None: the unit has none."""
     return [EMPTY if cell is None else OpenUnit(1, 1, cell) for cell in cells]

@@ -1,4 +1,4 @@
-"""Which policies may divide steps into units: each wrong member is named, and what is not said follows."""
+"""Which policies may divide steps into units: wrong members are named, and omitted ones get defaults."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ SHARE, HISTOGRAM, BY = STATISTICS["share"], STATISTICS["histogram"], STATISTICS[
 
 
 def made(*without: str, **members: Any) -> Policy:
-    """Return a policy whose steps hold four units, but for these members; those of its protection stand among them."""
+    """Return a policy with four units per step, except for these members, which may belong to its protection."""
     own = {name: members.pop(name) for name in tuple(members) if name in OF_PROTECTION}
     protection = {name: part for name, part in (PROTECTION | own).items() if name not in without}
     return policy_of({"epsilon": 1.0, "protection": protection, "scheme": UNIFORM, "value": MEAN} | members, 1)
@@ -87,7 +87,7 @@ def made(*without: str, **members: Any) -> Policy:
     ],
 )
 def test_a_wrong_member_is_named(members: dict[str, object], member: str) -> None:
-    """With what was found, or what to do."""
+    """The error states what was found or what to do."""
     with pytest.raises(PolicyError) as caught:
         made(**members)
     found = {fault.member.removesuffix(".0.0").removesuffix(".0.1") for fault in caught.value.faults}
@@ -106,14 +106,14 @@ def test_a_wrong_member_is_named(members: dict[str, object], member: str) -> Non
     ],
 )
 def test_what_belongs_to_units_needs_them(without: tuple[str, ...], members: dict[str, object], member: str) -> None:
-    """A statistic, an offset and edges; and units need `open_steps`."""
+    """They are a statistic, an offset and edges; units in turn need `open_steps`."""
     with pytest.raises(PolicyError) as caught:
         made(*without, **members)
     assert {fault.member for fault in caught.value.faults} == {member}
 
 
 def test_what_is_not_said() -> None:
-    """A unit holds its last reading, windows are single units, steps begin in 1970; `balanced` filters a mean alone."""
+    """Units hold their last reading, windows are one unit, steps begin in 1970; `balanced` filters means alone."""
     policy = made()
     assert policy.units == Units(1000, 0, 4, 1, "last", 2)
     assert (policy.within, policy.windows, policy.rule, policy.filter) == (None, None, None, "none")
@@ -124,7 +124,7 @@ def test_what_is_not_said() -> None:
 
 
 def test_statistics_become_kinds() -> None:
-    """What is quantised is rounded like values and not brought to the range: the highest cell may lie in a share."""
+    """Quantised readings are rounded like values but not clamped: the highest cell may be in a share."""
     kinds = {name: made(value=value, window=3).kind for name, value in STATISTICS.items()}
     item = policy_of({"epsilon": 1.0, "protection": {"level": "event"}, "scheme": UNIFORM, "value": NUMBER}, 1).kind
     assert isinstance(item, Number)
@@ -140,7 +140,7 @@ def test_statistics_become_kinds() -> None:
 
 
 def test_times_become_steps_and_units() -> None:
-    """From the offset on; a landmark is every unit that it touches, and a time before the offset lies in step -1."""
+    """They count from the offset; a landmark is every unit it touches; a time before the offset is in step -1."""
     policy = made(offset=1500, landmarks=[[3500, 4501]])
     assert [policy.index_of(ms) for ms in (0, 1499, 1500, 5499, 5500)] == [-1, -1, 0, 0, 1]
     assert [policy.start_of(index) for index in (-1, 0, 1)] == [-2500, 1500, 5500]
@@ -159,7 +159,7 @@ VARIATIONS: tuple[dict[str, object], ...] = (
 
 
 def test_every_parameter_of_a_statistic_changes_its_noise() -> None:
-    """The same noise at another scale, or on another total, would reveal what is beneath it."""
+    """The same noise at another scale, or on another total, would reveal the value beneath."""
     policies = [made(**members) for members in VARIATIONS]
     drawn = {noise_stream(bytes(32), 0, one, "a", 0, 5, RawCells((7, 4))).take(64) for one in policies}
     others = {

@@ -1,4 +1,7 @@
-"""Over all small histories statistics of units lose at most epsilon, exactly it somewhere, more in each broken form."""
+"""Over all small histories unit statistics lose at most epsilon, exactly epsilon somewhere.
+
+Each broken form loses more.
+"""
 
 from fractions import Fraction
 
@@ -16,7 +19,7 @@ SPARES = (0, 1, 2)
 
 @pytest.mark.parametrize(("statistic", "window"), combined([*STATISTICS], WINDOWS, every=3))
 def test_no_history_of_two_units_a_step_loses_more(statistic: str, window: int) -> None:
-    """All choices of landmarks and of late ones, and of units with a reading; without spare some lose epsilon."""
+    """This covers all landmarks, late ones and units with a reading; without spare, some lose epsilon."""
     losses = [largest_loss(statistic, 2, window, spare, every_presence(2)) for spare in SPARES]
     assert losses[0] == 1
     assert max(losses) == 1
@@ -25,7 +28,7 @@ def test_no_history_of_two_units_a_step_loses_more(statistic: str, window: int) 
 @pytest.mark.slow
 @pytest.mark.parametrize(("statistic", "window"), combined(["mean", "histogram", "mean by hour"], WINDOWS, every=3))
 def test_no_history_of_three_units_a_step_loses_more(statistic: str, window: int) -> None:
-    """The same of three units that have a reading or none: fewer lose no more, as the next test but one shows."""
+    """The same holds for three units that all have a reading or none: fewer lose no more (next test but one)."""
     losses = [largest_loss(statistic, 3, window, spare, whole_presence(3)) for spare in SPARES]
     assert losses[0] == 1
     assert max(losses) == 1
@@ -36,7 +39,7 @@ def test_no_history_of_three_units_a_step_loses_more(statistic: str, window: int
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_no_history_of_four_units_a_step_loses_more(statistic: str, window: int, spare: int) -> None:
-    """The same of four units: a window of three lies within a step, and across two."""
+    """The same holds for four units: a window of three fits within a step, and across two."""
     found = largest_loss(statistic, 4, window, spare, whole_presence(4))
     assert found <= 1
     assert spare or found == 1
@@ -44,7 +47,7 @@ def test_no_history_of_four_units_a_step_loses_more(statistic: str, window: int,
 
 @pytest.mark.parametrize(("statistic", "per_step"), combined([*STATISTICS], [2, 3, 4], every=3))
 def test_a_unit_more_loses_no_less(statistic: str, per_step: int) -> None:
-    """How far histories lie apart grows with the units that have a reading, and falls with landmarks."""
+    """The distance of histories grows with the units that have a reading, and falls with landmarks."""
     whole = (1 << per_step) - 1
     for present in range(1 << per_step):
         for left_out in range(1 << per_step):
@@ -63,10 +66,10 @@ class ChargesOnce(Guard):
 
 
 class DoesNotCharge(Guard):
-    """Asks whether units fit, and books nothing."""
+    """Asks whether units fit, but charges nothing."""
 
     def charge_units(self, window: int, units: int) -> Guard | None:
-        """Return what was there before, if the true guard agrees."""
+        """Return the unchanged guard if the true guard agrees."""
         return Guard(*self) if Guard(*self).charge_units(window, units) else None
 
 
@@ -74,7 +77,7 @@ class NeverRefuses(Guard):
     """Charges units without asking whether they fit."""
 
     def charge_units(self, window: int, units: int) -> Guard | None:
-        """Take their shares, whatever the budget holds."""
+        """Charge their shares, whatever the budget holds."""
         budget, spent, peak, before = self
         return Guard(budget, spent - (-units * peak // window), peak, before)
 
@@ -99,7 +102,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_each_broken_form_loses_more(name: str) -> None:
-    """Two units a step show it."""
+    """Two units per step show it."""
     statistic, window, rules = BROKEN[name]
     assert max(largest_loss(statistic, 2, window, spare, whole_presence(2), rules) for spare in SPARES) > 1
     assert max(largest_loss(statistic, 2, window, spare, whole_presence(2)) for spare in SPARES) == 1

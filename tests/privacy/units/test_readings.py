@@ -1,4 +1,4 @@
-"""What a unit holds of its readings: 16 bytes, refusals by time alone, and one cell at the end."""
+"""What a unit keeps of its readings: 16 bytes, refusals by time alone, and one cell at the end."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -17,7 +17,7 @@ LATEST = 253_402_300_799_999
 
 @given(st.integers(0, LATEST + 1), st.integers(0, MOST_READINGS), st.integers(-(2**47), 2**47))
 def test_a_unit_is_sixteen_bytes(latest: int, readings: int, held: int) -> None:
-    """Whatever it holds: the latest time, the number of readings, and a cell or sum, the highest byte of each first."""
+    """It always has the latest time, the number of readings, and a cell or sum, the highest byte of each first."""
     unit = OpenUnit(latest, readings, held)
     packed = unit.packed()
     assert packed == latest.to_bytes(6, "big") + readings.to_bytes(2, "big") + held.to_bytes(8, "big", signed=True)
@@ -26,13 +26,13 @@ def test_a_unit_is_sixteen_bytes(latest: int, readings: int, held: int) -> None:
 
 
 def test_an_empty_unit_is_zeros() -> None:
-    """As long as a full one, and it takes any time."""
+    """It is as long as a full one, and accepts any time."""
     assert EMPTY.packed() == bytes(16)
     assert EMPTY.untimely(0) is None
 
 
 def test_readings_come_in_order() -> None:
-    """One that is not later than the latest is refused, and so is one too many; a value has no part in it."""
+    """A reading not later than the latest is refused, and so is one too many; values play no part."""
     units = policy().units
     assert units is not None
     unit = EMPTY.joined(units, 5, 1)
@@ -48,7 +48,7 @@ def test_readings_come_in_order() -> None:
     st.integers(-3, 5),
 )
 def test_a_unit_stands_for_what_was_read(within: str, cells: list[int], low: int) -> None:
-    """As in the plainest words, over cells of any range; sums and means are brought to it at the end."""
+    """It equals a literal implementation, over cells of any range; sums and means are clamped at the end."""
     found = policy(value=NUMBER | {"statistic": "mean", "lower": low, "upper": 6})
     kind, units = found.kind, found.units
     assert isinstance(kind, UnitStatistic)
@@ -69,7 +69,7 @@ def test_a_unit_stands_for_what_was_read(within: str, cells: list[int], low: int
 
 
 def test_a_category_is_its_last() -> None:
-    """Its index is no number to be clamped."""
+    """Its index is not a number to be clamped."""
     found = policy(value=CATEGORY)
     assert isinstance(found.kind, UnitStatistic)
     assert found.units is not None

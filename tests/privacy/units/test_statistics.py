@@ -1,4 +1,4 @@
-"""What steps of units release: tallies by a literal count, the exact laws of their noise, local time, estimates."""
+"""What steps of units release: tallies by a literal count, exact noise laws, local time, estimates."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ PER_STEP = 3
 
 
 def literal(statistic: str, step: int, cells: Sequence[tuple[int, int]]) -> object:
-    """Return what a step comes to, from the numbers of its units that count and their cells, in plain words."""
+    """Return the result of a step, from the numbers of its units that count and their cells, in plain words."""
     values = [cell for _, cell in cells]
     match statistic:
         case "mean" | "sum":
@@ -52,7 +52,7 @@ def literal(statistic: str, step: int, cells: Sequence[tuple[int, int]]) -> obje
 
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_steps_come_to_what_a_literal_count_says(statistic: str) -> None:
-    """Over all steps of three units and all landmarks: these count for nothing, nor do units without a reading."""
+    """For all steps of three units and all landmarks, landmarks and units without a reading count for nothing."""
     found = policy(statistic, per_step=PER_STEP)
     step = 5
     for cells in product(CELLS, repeat=PER_STEP):
@@ -68,7 +68,7 @@ def test_steps_come_to_what_a_literal_count_says(statistic: str) -> None:
 
 
 def test_a_step_without_a_unit_that_counts_is_passed_over() -> None:
-    """No reading, or none but at landmarks, or a key that was erased: there is no outcome."""
+    """With no reading, readings only at landmarks, or an erased key, there is no outcome."""
     found = policy(landmarks=(0, 1))
     assert decide_units(KEYS, found, begun(found), "a", 0, units([1, 2])) is None
     assert decide_units(KEYS, found, begun(found), "a", 1, units([None, None])) is None
@@ -89,7 +89,7 @@ RATES = {"mean": 2 * WINDOW, "sum": 2 * WINDOW, "share": WINDOW, "histogram": 2 
 
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_noise_has_the_exact_law(statistic: str) -> None:
-    """Each part fits scipy's discrete Laplace law at the contract's rate, and no other; the number has no noise."""
+    """Each part fits scipy's discrete Laplace law at the contract's rate and no other; the number has no noise."""
     found = policy(statistic, per_step=PER_STEP, window=WINDOW)
     kind = found.kind
     assert isinstance(kind, UnitStatistic)
@@ -110,7 +110,7 @@ def test_noise_has_the_exact_law(statistic: str) -> None:
 
 
 def noiseless(kind: UnitStatistic, cells: RawCells) -> set[int]:
-    """Return the places of what is public: numbers of units, and totals of bins without one."""
+    """Return the positions of public values: numbers of units, and totals of bins without a unit."""
     if isinstance(kind, ByBins):
         numbers = range(1, len(cells), 2)
         return {*numbers, *(place - 1 for place in numbers if not cells[place])}
@@ -124,7 +124,10 @@ def law(rate: float, centre: int) -> dict[int, float]:
 
 
 def test_scales_are_those_of_the_contract() -> None:
-    """w*D*res/(e*n), w*D*res/e, w/(e*n), 2*w/e, and by bin; at e = 1/2, w = 3, D = 20 cells of a tenth, n = 3."""
+    """They are w*D*res/(e*n), w*D*res/e, w/(e*n), 2*w/e, and by bin; at e = 1/2, w = 3, D = 20, n = 3.
+
+    D counts cells of a tenth.
+    """
     tenths = {"lower": 0, "upper": 2, "resolution": 0.1}
     for statistic, meant in {
         "mean": 3 * 2 / 0.5 / 3,
@@ -148,7 +151,7 @@ ZONES = {"Europe/Athens": (2012, 2014), "America/New_York": (2020, 2023), "Asia/
 @pytest.mark.parametrize("zone", ZONES)
 @pytest.mark.parametrize("by", ["hour", "weekday", "hour-of-week"])
 def test_bins_are_those_of_the_wall_clock(by: By, zone: str) -> None:
-    """As Python's `zoneinfo` says, through changes of the clock; weekdays are numbered as in ISO 8601."""
+    """They agree with Python's `zoneinfo`, through changes of the clock; weekdays are numbered as in ISO 8601."""
     first, last = (datetime(year, 1, 1, tzinfo=UTC) for year in ZONES[zone])
     hours = [first + timedelta(hours=n) for n in range(int((last - first) / timedelta(hours=1)))]
     local = [moment.astimezone(ZoneInfo(zone)) for moment in hours]
@@ -181,7 +184,7 @@ def test_local_time_without_a_zone_is_utc_and_an_offset_holds_before_its_transit
 
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_releases_read_back(statistic: str) -> None:
-    """Measurement and estimate of any draw, through their published numbers; estimates lie in their range."""
+    """This holds for any draw's measurement and estimate, via published numbers; estimates are in their range."""
     found = policy(statistic, per_step=PER_STEP, window=WINDOW, value=STATISTICS[statistic])
     kind = found.kind
     assert isinstance(kind, UnitStatistic)
@@ -212,7 +215,7 @@ def test_estimates_may_be_left_as_they_are() -> None:
 
 @given(st.integers(-50, 50), st.integers(1, 4), st.integers(-50, 50), st.integers(1, 4), st.integers(1, 3))
 def test_a_change_is_compared_with_the_noise(old: int, before: int, new: int, number: int, half: int) -> None:
-    """As `adaptive` has it, exactly: of means and shares over their own numbers, of histograms in L1 over all bins."""
+    """It is exact, as for `adaptive`: means and shares over their own numbers, histograms in L1 over all bins."""
     spend = half * NANO // 2
     for statistic, sensitivity in RATES.items():
         kind = policy(statistic, window=WINDOW).kind
@@ -227,7 +230,7 @@ def test_a_change_is_compared_with_the_noise(old: int, before: int, new: int, nu
 
 
 def test_the_filter_follows_the_mean() -> None:
-    """As a number's of the same measurement and scale, and to the fineness of the mean."""
+    """It equals that of a number with the same measurement and scale, to the resolution of the mean."""
     found = policy(per_step=PER_STEP, window=WINDOW, scheme=BALANCED)
     assert (found.filter, isinstance(found.kind, UnitMean)) == ("level", True)
     assert isinstance(found.kind, UnitMean)
@@ -246,7 +249,7 @@ def test_the_filter_follows_the_mean() -> None:
 
 
 def test_a_step_may_spend_what_late_units_leave() -> None:
-    """All of epsilon without spare; else so much that each spare unit may be charged its share, and exactly that."""
+    """This is all of epsilon without spare, else exactly enough for each spare unit to be charged its share."""
     for scheme, window, spare in product(("uniform", "balanced", "adaptive"), (1, 2, 7), (0, 1, 5)):
         found = policy(window=window, spare=spare, scheme={"name": scheme})
         stepped = decide_units(KEYS, found, begun(found), "a", 0, units([1, 1]))
@@ -256,7 +259,7 @@ def test_a_step_may_spend_what_late_units_leave() -> None:
 
 
 def test_late_units_are_charged_and_use_spare_and_others_do_neither() -> None:
-    """Those of decided steps alone, with a reading or without, up to the last step with an entry."""
+    """Only units of decided steps are, with a reading or without, up to the last step with an entry."""
     found = policy(window=2, spare=3)
     state = begun(found)
     stepped = decide_units(KEYS, found, state, "a", 3, units([1, None]))
@@ -278,6 +281,6 @@ def test_late_units_are_charged_and_use_spare_and_others_do_neither() -> None:
 
 
 def test_a_landmark_is_said_in_whole_units() -> None:
-    """On the grid of the offset."""
+    """The units are on the offset's grid."""
     found = policy(offset_ms=1500)
     assert registered(found, begun(found), (3000, 5000), 100).entry.add_ms == ((0, 500), (2500, 5500))

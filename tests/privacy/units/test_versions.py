@@ -1,4 +1,4 @@
-"""Versions whose steps hold units: which are weaker, when one may spend, and which open steps it takes over."""
+"""Versions with units in steps: which are weaker, when one may spend, and which open steps it takes over."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,7 +24,7 @@ HORIZON_MS = 24
 
 
 class Version(NamedTuple):
-    """Units of so many ms, in steps and windows of so many; ``per_step`` 0: plain steps of that length."""
+    """Units of so many ms, in steps and windows of so many units; ``per_step`` 0: plain steps of that length."""
 
     length: int
     per_step: int
@@ -46,12 +46,12 @@ class Version(NamedTuple):
         return (range(start, start + wide) for start in range(self.offset - wide, HORIZON_MS, self.length))
 
     def touched(self, span: range, among: range) -> int:
-        """Return how many of its units, or steps, both spans meet."""
+        """Return how many of its units, or steps, overlap both spans."""
         met = {(ms - self.offset) // self.length for ms in span if ms in among}
         return len(met)
 
     def holds(self, former: "Version") -> bool:
-        """Return whether each window of the former one lies within one of its own."""
+        """Return whether each window of the former version is within one of its own."""
         everywhere = range(-HORIZON_MS, 3 * HORIZON_MS)
         return all(self.touched(span, everywhere) <= self.window for span in former.windows())
 
@@ -77,7 +77,7 @@ class Border(NamedTuple):
 
     @classmethod
     def crossed(cls, before: Version, after: Version, *, waits: bool = True) -> "Border":
-        """Return what two versions of one budget spend; ``waits``: as the program has it."""
+        """Return what two versions of one budget spend; ``waits``: as in the program."""
         old, new = before.policy(1), after.policy(2)
         state, spent = decided(before, old, begun(old), 0)
         first = (range(old.start_of(0), old.start_of(1)), spent)
@@ -102,7 +102,7 @@ class Border(NamedTuple):
         return lost / 10**9
 
     def largest(self) -> Fraction:
-        """Return the largest loss of neighbours of either version that are neighbours of the other one too."""
+        """Return the largest loss of neighbours under either version that are neighbours under the other one too."""
         sides = ((self.before, self.after), (self.after, self.before))
         return max(
             (self.lost(span) for one, other in sides if other.holds(one) for span in one.windows()), default=Fraction(0)
@@ -120,13 +120,13 @@ PLAIN = [Version(length, 0, window) for length in (1, 2, 3) for window in (1, 2)
 
 @pytest.mark.parametrize("before", [*VERSIONS, *PLAIN], ids=str)
 def test_no_border_of_versions_loses_more_than_a_budget(before: Version) -> None:
-    """Whichever versions follow each other, histories that differ in one window of either lose at most one budget."""
+    """For any two consecutive versions, histories that differ in one window of either lose at most one budget."""
     for after in VERSIONS if not before.per_step else [*VERSIONS, *PLAIN]:
         assert Border.crossed(before, after).largest() <= 1
 
 
 def test_a_border_needs_its_wait() -> None:
-    """Where nothing waits, windows across the border lose more: of longer windows, and of units on another grid."""
+    """Without a wait, windows across the border lose more: longer windows, and units on another grid."""
     broken = [
         (before, after)
         for before, after in product(VERSIONS, VERSIONS)
@@ -141,7 +141,7 @@ def test_a_border_needs_its_wait() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS, ids=str)
 def test_equal_units_in_equal_windows_need_not_wait(version: Version) -> None:
-    """A renewal spends at once, in steps of another length too; both lose one budget together, and all of it."""
+    """A renewal spends immediately, even in steps of another length; both lose exactly one budget together."""
     for after in (version, version._replace(per_step=3 - version.per_step)):
         if after.offset >= after.length * after.per_step:
             continue
@@ -151,7 +151,7 @@ def test_equal_units_in_equal_windows_need_not_wait(version: Version) -> None:
 
 
 def test_a_wait_ends_a_window_after_the_last_step_that_was_spent_on() -> None:
-    """At the longer window of both; steps without a spend, and their versions, make none, and none is forgotten."""
+    """The longer window of both counts; steps and versions without a spend cause no wait; none is forgotten."""
     old, new = policy(per_step=2, window=3), policy(per_step=1, window=2, unit_ms=2000, version=2)
     state, _ = decided(Version(1000, 2, 3), old, begun(old), 0)
     moved = adopted(new, old, state)
@@ -171,7 +171,7 @@ GRIDS = [
 
 @pytest.mark.parametrize("former", GRIDS, ids=str)
 def test_a_version_is_weaker_if_a_window_is_in_none_of_its_own(former: Version) -> None:
-    """Over all small grids: the rule is exactly whether each window of the former one lies within one of the new."""
+    """Over all small grids, the rule is exactly whether each former window is within one of the new windows."""
     old = former.policy(1)
     state = begun(old)
     for version in GRIDS:
@@ -179,7 +179,7 @@ def test_a_version_is_weaker_if_a_window_is_in_none_of_its_own(former: Version) 
 
 
 def test_a_shifted_grid_loses_more() -> None:
-    """Without the term of the offsets versions are taken for not weaker under which a former window loses more."""
+    """Without the offset term, versions count as not weaker although a former window loses more under them."""
     accepted = [
         (former, version)
         for former, version in product(GRIDS, GRIDS)
@@ -195,12 +195,12 @@ def test_a_shifted_grid_loses_more() -> None:
 
 
 def needed(former: Version, version: Version) -> int:
-    """Return how long a window would have to be on grids that begin at one time."""
+    """Return how long a window would have to be on grids that begin at the same time."""
     return former.window * former.length + version.length - gcd(former.length, version.length)
 
 
 def test_landmarks_to_come_are_compared_in_time() -> None:
-    """A version on another grid covers them where its own units do."""
+    """A version on another grid covers them if its own units do."""
     old = policy(per_step=2, landmarks=(5,), unit_ms=4)
     for offset, covered in ((0, True), (2, False)):
         own = (5,) if not offset else (4,)
@@ -212,7 +212,7 @@ def test_landmarks_to_come_are_compared_in_time() -> None:
 
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_any_statistic_may_follow_a_plain_number(statistic: str) -> None:
-    """A unit's value has all others for neighbours, as that of a plain step has; kinds do not follow each other."""
+    """A unit's value neighbours all others, like that of a plain step; other kinds cannot follow each other."""
     plain = policy_of(
         {
             "epsilon": 1.0,
@@ -251,13 +251,13 @@ ALIKE: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("members", [*OTHERS.values(), *ALIKE.values()], ids=[*OTHERS, *ALIKE])
 def test_a_version_takes_open_steps_over_that_it_reads_alike(members: dict[str, object]) -> None:
-    """Whatever changes what a unit or a step holds drops them; budget, scheme and landmarks do not."""
+    """Any change of what a unit or step contains drops them; changes of budget, scheme and landmarks do not."""
     before, after = policy(), policy(version=2, **members)  # type: ignore[arg-type]  # each of its own type
     assert takes_over(after, before) is (members in ALIKE.values())
 
 
 def test_bins_and_edges_count_too() -> None:
-    """Of statistics with more members: edges, ends of a share, and `by`, but not the zone."""
+    """For statistics with more members, these are edges, ends of a share, and `by`, but not the zone."""
     hour = STATISTICS["mean by hour"]
     for one, other, alike in (
         (STATISTICS["histogram"], STATISTICS["histogram"] | {"edges": [1]}, False),

@@ -1,9 +1,9 @@
 """Budget Distribution and Budget Absorption, written from the paper line by line, apart from the program.
 
 Kellaris, Papadopoulos, Xiao, Papadias: Differentially private event sequences over infinite streams, VLDB 2014,
-algorithms 2 (BD) and 3 (BA) with the sub mechanisms M_{i,1} (dissimilarity) and M_{i,2} (publication). What is adapted,
-as the design says: budgets are whole nano-epsilon, rounded down; epsilon_1 = E // (2w) a timestamp, or 0 where another
-rule than the dissimilarity decides; timestamps without an event do nothing; before the first publication there is no
+algorithms 2 (BD) and 3 (BA) with the sub mechanisms M_{i,1} (dissimilarity) and M_{i,2} (publication). The changes
+follow the design: budgets are whole nano-epsilon, rounded down; epsilon_1 = E // (2w) per timestamp, or 0 if a rule
+other than the dissimilarity decides; timestamps without an event do nothing; before the first publication there is no
 last release to compare with, so the timestamp publishes if it has budget.
 """
 
@@ -15,7 +15,7 @@ Dissimilar = Callable[[int, int], bool]
 
 
 class Published(NamedTuple):
-    """What a mechanism did at a timestamp: epsilon_{i,2}, 0 where it approximated or was nullified."""
+    """What a mechanism did at a timestamp: epsilon_{i,2}, or 0 if it approximated or was nullified."""
 
     timestamp: int
     epsilon_2: int
@@ -24,7 +24,7 @@ class Published(NamedTuple):
 def budget_distribution(
     epsilon: int, w: int, epsilon_1: int, events: list[int], dissimilar: Dissimilar
 ) -> list[Published]:
-    """Algorithm 2, over the timestamps that have an event."""
+    """Algorithm 2, over the timestamps with an event."""
     spent: dict[int, int] = {}  # epsilon_{k,2} of every timestamp k so far
     out = []
     for i in events:
@@ -41,7 +41,7 @@ def budget_distribution(
 def budget_absorption(
     epsilon: int, w: int, epsilon_1: int, events: list[int], dissimilar: Dissimilar
 ) -> list[Published]:
-    """Algorithm 3, over the timestamps that have an event."""
+    """Algorithm 3, over the timestamps with an event."""
     unit = (epsilon - w * epsilon_1) // w  # eps / (2w) in the paper, where M_{i,1} has half
     last: Published | None = None  # l and eps_{l,2}
     out = []

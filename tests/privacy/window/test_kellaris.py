@@ -18,7 +18,7 @@ from tests.privacy.window.literal_kellaris import Published, budget_absorption, 
 from tests.run import COUNTS, KEYS, NUMBER
 
 STREAMS = 250
-"""Of each scheme and each dissimilarity: 1,000 in all."""
+"""The number per scheme and dissimilarity: 1,000 in total."""
 MECHANISMS = {"bd": budget_distribution, "ba": budget_absorption}
 SERIES = "s"
 
@@ -58,7 +58,7 @@ def decided(policy: Policy, timestamps: list[int], values: list[object]) -> tupl
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_private_dissimilarity(name: str) -> None:
-    """With the private dissimilarity every spend is the paper's, comparison included: mean distance against scale."""
+    """With it every spend is the paper's, including the comparison: mean distance against scale."""
     outcomes = set()
     for seed in range(STREAMS):
         policy, timestamps, values = drawn(seed, {"name": name, "dissimilarity": "private"})
@@ -87,7 +87,7 @@ def test_private_dissimilarity(name: str) -> None:
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_released_dissimilarity(name: str) -> None:
-    """With released values every spend is the paper's budget, where the coin at the fold's rate publishes."""
+    """With released values every spend is the paper's budget, if the coin at the fold's rate publishes."""
     rates = set()
     for seed in range(STREAMS):
         policy, timestamps, values = drawn(10_000 + seed, {"name": name})
@@ -107,14 +107,14 @@ def test_released_dissimilarity(name: str) -> None:
 
 
 def test_uniform_spends_a_share_of_the_window() -> None:
-    """Uniform publishes every event with E // w, as the paper's baseline."""
+    """Uniform publishes every event with E // w, like the paper's baseline."""
     policy, timestamps, values = drawn(7, {"name": "uniform"})
     spends, _ = decided(policy, timestamps, values)
     assert {spend.epsilon_2 for spend in spends} == {policy.epsilon_nano // window_of(policy).steps}
 
 
 def test_absorbing_and_paying_back() -> None:
-    """The paper's figure in numbers: three skipped units are absorbed, the next three steps are nullified."""
+    """The paper's figure in numbers: three skipped units are absorbed, and the next three steps are nullified."""
     offers: list[int] = []
 
     def dissimilar(i: int, offered: int) -> bool:

@@ -34,7 +34,7 @@ def test_four_and_five_steps(scheme: str, shape: tuple[int, int], steps: int) ->
 
 
 def _any(policy: Policy, state: State, step: int, at: Place) -> Iterable[int]:
-    """Propose every spend, so that the guard stands alone."""
+    """Propose every spend, so that only the guard decides."""
     assert step > state.clock.last_step
     assert at[1] >= 0
     return range(1, policy.epsilon_nano + 1)
@@ -56,7 +56,7 @@ class _ChargesOnce(Guard):
 
 
 class _LowersThePeak(Guard):
-    """Takes W to be what the windows of the ring sum to when steps have left it."""
+    """Takes W to be the largest sum of the ring's windows after steps have left it."""
 
     def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
         after = Guard(*self).charge_passed(level, steps, added)
@@ -76,7 +76,7 @@ class _ChargesTheRing(Guard):
 
 
 class _ForgetsTheLargest(Guard):
-    """Takes the largest regular spend of the ring for that of the period."""
+    """Mistakes the ring's largest regular spend for that of the period."""
 
     def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
         near = max((spend for _, spend in self.window.spends), default=0)
@@ -84,7 +84,7 @@ class _ForgetsTheLargest(Guard):
 
 
 class _LeavesNoRoom(Guard):
-    """Forgets that W may be another window's."""
+    """Forgets that W may belong to another window."""
 
     def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
         budget, spent_nano, peak, window = self
@@ -98,7 +98,7 @@ BROKEN_REGISTRATIONS = [_ChargesOnce, _LowersThePeak, _ChargesTheRing, _ForgetsT
 
 @pytest.mark.parametrize("guard", BROKEN_REGISTRATIONS)
 def test_broken_registrations_are_caught(guard: type[Guard]) -> None:
-    """Each way to register decided steps wrongly breaks a sum in some short trace, and the search sees it."""
+    """Each wrong way to register decided steps breaks a sum in some short trace, and the search sees it."""
     rules = Rules(proposals=_any, guard=guard)
     assert search(rules, SCHEMES["uniform"], 5, steps=4, spares=(0,), window=2).violations > 0
 
@@ -107,7 +107,7 @@ Booking = Callable[[Policy, State, int, Place, int], Guard | None]
 
 
 def _sees(window: Window, policy: Policy, state: State, step: int, at: Place, spend_nano: int) -> Guard | None:
-    """Return the guard's answer if it saw another window, with the true one after it."""
+    """Return the guard's answer as if it saw another window, followed by the true one."""
     guard = state.guard._replace(window=window)
     after = guard.spend(policy.windows, step, step, landmark=at[0], spend_nano=spend_nano)
     true = state.guard.window
@@ -116,7 +116,7 @@ def _sees(window: Window, policy: Policy, state: State, step: int, at: Place, sp
 
 
 def _short(policy: Policy, state: State, step: int, at: Place, spend_nano: int) -> Guard | None:
-    """Look one step less far back."""
+    """Look back one step less."""
     assert policy.windows is not None
     near = tuple(spend for spend in state.guard.window.spends if spend[0] > step - policy.windows.steps + 1)
     return _sees(state.guard.window._replace(spends=near), policy, state, step, at, spend_nano)
@@ -128,14 +128,14 @@ def _mixed(policy: Policy, state: State, step: int, at: Place, spend_nano: int) 
 
 
 def _windows_end(policy: Policy, state: State, step: int, at: Place, spend_nano: int) -> Guard | None:
-    """Take W to be the sum of the present window."""
+    """Take W to be the sum of the current window."""
     after = spent(policy, state, step, at, spend_nano)
     assert policy.windows is not None
     return after and after._replace(regular_peak_nano=after.window.spent_nano(policy.windows, step + 1))
 
 
 def _forgets_landmarks(policy: Policy, state: State, step: int, at: Place, spend_nano: int) -> Guard | None:
-    """Give a window what landmarks have spent already."""
+    """Let a window spend again what landmarks have already spent."""
     if at[0]:
         return spent(policy, state, step, at, spend_nano)
     bare = replace(state, guard=state.guard._replace(landmark_spent_nano=0))
@@ -145,6 +145,6 @@ def _forgets_landmarks(policy: Policy, state: State, step: int, at: Place, spend
 
 @pytest.mark.parametrize("booking", [_short, _mixed, _windows_end, _forgets_landmarks])
 def test_broken_spends_are_caught(booking: Booking) -> None:
-    """Each way to book a spend wrongly breaks a sum in some short trace, and the search sees it."""
+    """Each wrong way to charge a spend breaks a sum in some short trace, and the search sees it."""
     rules = Rules(proposals=_any, spend=booking)
     assert search(rules, SCHEMES["uniform"], 3, steps=4, spares=(0,), window=2).violations > 0

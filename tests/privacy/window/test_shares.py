@@ -1,4 +1,4 @@
-"""What schemes propose in windows beside landmarks, by the formulas written out again in exact fractions."""
+"""What schemes propose in windows beside landmarks, with the formulas rewritten in exact fractions."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -20,7 +20,7 @@ EPSILON = 23
 WIDTH = 3
 FIRST, NOW = 2, 8
 RINGS = [(), ((5, 4),), ((6, 3), (7, 2)), ((4, 6), (6, 5)), ((7, 11),)]
-"""Regular spends of steps; those before step 6 stand in no window that ends with step 8."""
+"""Regular spends of steps; those before step 6 are in no window that ends with step 8."""
 SCHEMES: dict[str, dict[str, object]] = {
     "uniform": {"name": "uniform"},
     "adaptive": {"name": "adaptive"},
@@ -57,7 +57,7 @@ def literal(name: str, s: int, most: int, left: int, ring: tuple[tuple[int, int]
 
 @pytest.mark.parametrize("name", SCHEMES)
 def test_proposals_follow_the_formulas(name: str) -> None:
-    """For a landmark and for a regular step, whatever was spent; and the guard takes each of them."""
+    """They do for a landmark and a regular step, whatever was spent, and the guard accepts each proposal."""
     spans = {0: [], 1: [20], 3: [20, 21, 25]}
     seen = set()
     for left, ring, s in product(spans, RINGS, range(13)):
@@ -85,7 +85,7 @@ def test_proposals_follow_the_formulas(name: str) -> None:
 
 
 def test_an_endless_series_goes_on() -> None:
-    """After its last landmark a series with a window publishes for ever, in every window as much as in any other."""
+    """After its last landmark, a series with a window publishes for ever, with the same spend in every window."""
     level = {"level": "landmark", "landmarks": [3, 7], "window": 4}
     run = Run().feed_all([policy("a", epsilon=1.0, protection=level)])
     spends = []
@@ -99,7 +99,7 @@ def test_an_endless_series_goes_on() -> None:
 
 
 def test_dummies_beside_windows() -> None:
-    """Landmarks are drawn as ever, what the draw costs is theirs, and the windows keep theirs beside it."""
+    """Landmarks are drawn as usual and pay for the draw, and the windows keep their own budget."""
     level = {"level": "landmark", "landmarks": [3, 12], "window": 4}
     dummies = {"method": "heuristic", "start": 0, "end": 20, "fraction": 0.1}
     run = Run().feed_all([policy("a", epsilon=1.0, protection=level, dummies=dummies, scheme={"name": "bd"})])

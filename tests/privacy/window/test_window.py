@@ -1,4 +1,7 @@
-"""Level w-event over all short traces: no window ever loses more than its version promised; naive guards are caught."""
+"""Level w-event over all short traces: no window loses more than its version promised.
+
+Naive guards are caught.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -67,7 +70,7 @@ CHAINS: dict[str, Sequence[Policy]] = {
 
 @pytest.mark.parametrize("versions", CHAINS.values(), ids=CHAINS)
 def test_versions(versions: Sequence[Policy]) -> None:
-    """Nor does one when versions follow each other at any moment, whatever their windows, steps and levels."""
+    """This also holds if versions follow each other at any moment, whatever their windows, steps and levels."""
     found = Search(Rules(), versions, 7).run()
     assert found.late > 100
     assert found.published > 50
@@ -75,7 +78,7 @@ def test_versions(versions: Sequence[Policy]) -> None:
 
 
 def test_the_wait_is_no_longer_than_it_must_be() -> None:
-    """With equal windows a version publishes exactly w steps after the last spend of the one before it."""
+    """With equal windows a version publishes exactly w steps after the previous version's last spend."""
     first, second = version(1, UNIFORM, 9, window=3), version(2, UNIFORM, 9, window=3)
     state = begun(first, LIFETIME_NANO)
     for step in (0, 1):
@@ -92,7 +95,7 @@ def test_the_wait_is_no_longer_than_it_must_be() -> None:
 
 
 def _any(policy: Policy, state: State, step: int, at: Place) -> Iterable[int]:
-    """Propose every spend, so that the guard stands alone."""
+    """Propose every spend, so that only the guard decides."""
     assert step > state.clock.last_step
     assert at == (False, 0)
     return range(1, policy.epsilon_nano + 1)
@@ -116,7 +119,7 @@ def test_the_guard_alone_keeps_the_promise(versions: Sequence[Policy]) -> None:
 
 
 def _guarded(policy: Policy, state: State, step: int, spend_nano: int, *, window: Window, charges: int) -> Guard | None:
-    """Return what a guard says that sees another window, or counts other charges."""
+    """Return the answer of a guard that sees another window, or counts other charges."""
     level = window_of(policy)
     loss_nano = window.spent_nano(level, step) + spend_nano + charges
     waits = step * policy.step_ms < state.guard.window.opens_ms
@@ -137,7 +140,7 @@ def _trusting(policy: Policy, state: State, step: int, at: Place, spend_nano: in
 
 
 def _charges_of_releases(policy: Policy, state: State, step: int, at: Place, spend_nano: int) -> Guard | None:
-    """Count e1 for published steps alone, none for nullified or approximated ones."""
+    """Count e1 only for published steps, not for nullified or approximated ones."""
     level = window_of(policy)
     assert at == (False, 0)
     published = sum(first > step - level.steps for first, _ in state.guard.window.spends) + 1
@@ -146,7 +149,7 @@ def _charges_of_releases(policy: Policy, state: State, step: int, at: Place, spe
 
 
 def _charges_so_far(policy: Policy, state: State, step: int, at: Place, spend_nano: int) -> Guard | None:
-    """Count e1 for what was decided, hold nothing for the steps to come."""
+    """Count e1 for decided steps, but reserve nothing for future steps."""
     level = window_of(policy)
     assert at == (False, 0)
     decided = step - (state.clock.first_step if state.clock.first_step >= 0 else step) + 1
@@ -155,7 +158,7 @@ def _charges_so_far(policy: Policy, state: State, step: int, at: Place, spend_na
 
 
 def _shorter(policy: Policy, state: State, step: int, at: Place, spend_nano: int) -> Guard | None:
-    """Look one step less far back."""
+    """Look back one step less."""
     level = window_of(policy)
     assert at == (False, 0)
     nearer = state.guard.window._replace(
@@ -185,7 +188,7 @@ NAIVE_GUARDS = {
 
 @pytest.mark.parametrize(("rules", "versions"), NAIVE_GUARDS.values(), ids=NAIVE_GUARDS)
 def test_a_naive_guard_is_caught(rules: Rules, versions: Sequence[Policy]) -> None:
-    """Each line of the guard left out or weakened breaks a window within five steps."""
+    """Omitting or weakening any line of the guard breaks a window within five steps."""
     assert Search(rules, versions, 5).run(until_broken=True).violations > 0
 
 
@@ -208,7 +211,7 @@ def _knows_earlier_windows_alone(policy: Policy, window: Window) -> Window:
 
 
 def _waits_from_the_start(policy: Policy, window: Window) -> Window:
-    """Count the steps of the wait from the start of the old step, as if steps were of one length."""
+    """Count the steps of the wait from the start of the old step, as if all steps had the same length."""
     level = window_of(policy)
     start_ms = window.spent_end_ms - 3
     return window._replace(opens_ms=start_ms + level.steps * policy.step_ms if window.spent_end_ms else 0)
@@ -236,6 +239,6 @@ NAIVE_WAITS = {
 
 @pytest.mark.parametrize(("begun", "chain"), NAIVE_WAITS.values(), ids=NAIVE_WAITS)
 def test_a_naive_wait_is_caught(begun: object, chain: str) -> None:
-    """A version that waits for less than all windows around earlier spends breaks one of them."""
+    """A version that does not wait for all windows around earlier spends breaks one of them."""
     rules = Rules(begun=begun)  # type: ignore[arg-type]
     assert Search(rules, CHAINS[chain], 8).run(until_broken=True).violations > 0

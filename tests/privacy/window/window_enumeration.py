@@ -1,8 +1,8 @@
-"""Every short trace of a series at level w-event, through the real fold: gaps, late records, versions in a row.
+"""Every short trace of a series at level w-event, through the real fold: gaps, late records, new versions.
 
-The search knows of the program only the functions it calls. What was really spent and charged, which windows there are
-and which of them hold a step it counts itself, in milliseconds. Traces that agree in all of that and in the state are
-walked on once.
+The search knows only the program's functions that it calls. It counts for itself, in milliseconds, what was really
+spent and charged, which windows there are and which of them contain a step. Traces that agree in all of that and in the
+state are continued once.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ LIFETIME_NANO = 10**9
 
 
 class Rules(NamedTuple):
-    """What a search drives; the defaults are the program's, a broken variant replaces one of them."""
+    """What a search drives; the defaults are the program's, and a broken variant replaces one of them."""
 
     proposals: Callable[[Policy, State, int, Place], Iterable[int]] = lambda policy, state, step, at: (
         proposal(policy, state, step, at),
@@ -34,7 +34,7 @@ class Rules(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What one event cost in truth, and the step it was in."""
+    """What one event really cost, and the step it was in."""
 
     start_ms: int
     end_ms: int
@@ -70,7 +70,7 @@ class Search:
         self.nodes = self.published = self.refusals = self.late = self.violations = 0
 
     def run(self, *, until_broken: bool = False) -> Found:
-        """Walk all traces, millisecond by millisecond; or until one breaks a window."""
+        """Walk all traces, millisecond by millisecond, or until one breaks a window."""
         first = fold.adopt(self.versions[0], None, None, LIFETIME_NANO)
         assert not isinstance(first, Rejection)
         layer = [Node(first.state, 0, ())]
@@ -129,13 +129,13 @@ class Search:
         yield Node(idle.state, nth, costs)
 
     def _late(self, policy: Policy, state: State) -> None:
-        """Send a record for each millisecond that is decided already: it is refused, and so changes nothing."""
+        """Send a record for each millisecond already decided: it is refused, and so changes nothing."""
         for late_ms in range(state.clock.decided_end_ms):
             assert isinstance(fold.step(KEYS, policy, state, "s", late_ms, Raw(0)), Rejection)
             self.late += 1
 
     def _charge(self, node: Node, now_ms: int) -> int:
-        """Return e1, unless the version waits: then no window may hold this step and a cost of an earlier version."""
+        """Return e1, unless the version waits: then no window may contain this step and an earlier version's cost."""
         policy = self.versions[node.nth]
         level = policy.protection
         if not isinstance(level, WindowLevel) or not level.charge_nano:
@@ -149,9 +149,9 @@ class Search:
         return level.charge_nano
 
     def _breaks(self, costs: tuple[Cost, ...]) -> bool:
-        """Return whether a window around the last cost, of any version's that spent in it, lost too much.
+        """Return whether any window around the last cost, of a version that spent in it, lost too much.
 
-        A version's landmarks count in each of its windows; what other versions spent counts where it is.
+        A version's landmarks count in each of its windows; the spends of other versions count in their own place.
         """
         last = costs[-1]
         for nth, policy in enumerate(self.versions):
@@ -170,7 +170,7 @@ class Search:
 
 
 def _key(node: Node) -> object:
-    """Return what tells this node's future from another's: what was released plays no part in it."""
+    """Return what distinguishes this node's future from another's; what was released plays no part in it."""
     state = node.state
     return (
         *state.guard,
@@ -183,7 +183,7 @@ def _key(node: Node) -> object:
 
 
 def version(number: int, scheme: dict[str, object], epsilon_nano: int, **protection: object) -> Policy:
-    """Return a version of so many nano-epsilon; what is not said is level w-event."""
+    """Return a version of that many nano-epsilon; by default at level w-event."""
     value = {"kind": "number", "lower": 0, "upper": 1, "resolution": 1}
     level = {"level": "w-event"} | protection
     parameters = {"epsilon": float(f"{epsilon_nano}e-9"), "protection": level, "scheme": scheme, "value": value}

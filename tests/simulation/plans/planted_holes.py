@@ -1,4 +1,4 @@
-"""The rules about outputs missing before later ones that the simulation must miss, one by one."""
+"""The rules about outputs missing before later ones whose absence the simulation must notice, one by one."""
 
 from typing import Final
 

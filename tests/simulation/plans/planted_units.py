@@ -1,4 +1,4 @@
-"""The rules about sealed rows of open units that the simulation must miss, one by one."""
+"""The rules about sealed rows of open units whose absence the simulation must notice, one by one."""
 
 from typing import Final
 

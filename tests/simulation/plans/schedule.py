@@ -1,4 +1,4 @@
-"""What a seed stands for: an input, a handful of workers, and what goes wrong at which moment."""
+"""The meaning of a seed: an input, a handful of workers, and what goes wrong at which moment."""
 
 from dataclasses import dataclass
 from random import Random  # noqa: TID251 (draws schedules, no noise)
@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple, get_args
 from tests.simulation.plans.workload import Sent, input_of
 
 BUSY_SECONDS: Final = 40.0
-"""Records come, and faults happen, within so many seconds."""
+"""The number of seconds within which records come and faults happen."""
 
 Trouble = Literal[
     "kill",
@@ -29,7 +29,7 @@ Trouble = Literal[
     "producer id expired",
     "clock",
 ]
-"""What a partition has to get over."""
+"""What a partition has to recover from."""
 Loss = Literal[
     "changelog head",
     "changelog tail",
@@ -43,30 +43,30 @@ Loss = Literal[
     "events tail",
     "events remade",
 ]
-"""What takes records away: partitions may stop for it."""
+"""Events that take records away: partitions may stop for them."""
 Hole = Literal["ledger hole", "releases hole", "rejects hole"]
-"""A power loss after which an output is missing in the middle of a log, and the rows that cover it are gone too."""
+"""A power loss that leaves an output missing in the middle of a log, without the rows that cover it."""
 Kind = Trouble | Loss | Hole
 TROUBLES: Final[tuple[Trouble, ...]] = get_args(Trouble)
 LOSSES: Final[tuple[Loss, ...]] = get_args(Loss)
 HOLES: Final[tuple[Hole, ...]] = get_args(Hole)
 
 _WITH_MEMBERS: Final = (0, 8, 9, 10)
-"""Of seeds modulo eleven: those in which series have members; of the planted faults' older seeds it is none."""
+"""Seeds modulo eleven whose series have members; no older seed of a planted fault is among them."""
 _WITH_READINGS: Final = (10, 12, 13, 14, 15)
-"""Of seeds modulo seventeen: those with series whose steps take several readings; of the older faults' seeds none."""
+"""Seeds modulo seventeen whose series take several readings per step; no older fault's seed is among them."""
 _WITH_NUMBERS: Final = (0, 10, 11, 12, 15, 16, 17)
-"""Of seeds modulo nineteen: those in which crowds send numbers and choices; of the older faults' seeds none."""
+"""Seeds modulo nineteen in which crowds send numbers and choices; no older fault's seed is among them."""
 
 _WITH_UNITS: Final = (4, 6, 15, 16, 22, 23, 24, 26, 28)
-"""Of seeds modulo 29: those with series whose steps hold units; of the other faults' seeds none."""
+"""Seeds modulo 29 with series whose steps hold units; no other fault's seed is among them."""
 
 _WITH_STANDBYS: Final = (10, 11, 14, 15, 16, 19, 22)
-"""Of seeds modulo 23: those in which workers keep standby copies; of the other faults' seeds none."""
+"""Seeds modulo 23 whose workers keep standby copies; no other fault's seed is among them."""
 _FOLLOWED: Final[tuple[Trouble, ...]] = ("kill", "kill at a write", "rows damaged", "rebalance", "leave")
 
 _WITH_A_HOLE: Final = (7, 10, 16, 19, 22, 23, 24, 26, 29, 31, 32, 34, 35, 38, 39, 40)
-"""Of seeds modulo 41 that lose nothing else and keep no standby copies: those with a hole; of older seeds none."""
+"""Seeds modulo 41 with a hole, if they lose nothing else and keep no standby copies; no older seed is here."""
 
 _WITH_A_STRANGER: Final = 0.2
 """Of seeds that lose nothing."""
@@ -79,11 +79,11 @@ _SECONDS: Final[dict[str, tuple[float, float]]] = {
     "end late": (0, 12),
     "clock": (-7200, 7200),
 }
-"""How long a fault lasts, of what is late in times that a request takes; else: until a worker is started again."""
+"""How long a fault lasts (lateness is in request times); otherwise, how long until a worker is restarted."""
 
 
 class Fault(NamedTuple):
-    """One fault: when, what, where; ``amount`` is seconds, or for a loss the share of the log that goes."""
+    """One fault: when, what, where; ``amount`` is seconds, or for a loss the share of the log that is lost."""
 
     at: float
     kind: Kind
@@ -94,14 +94,14 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Everything that a run is a function of."""
+    """Everything that determines a run."""
 
     seed: int
     partitions: int
     workers: int
     batch_records: int
     latency: float
-    """Seconds that a request takes on the average."""
+    """The average number of seconds that a request takes."""
     signed: bool
     """Whether heads of the ledger are written."""
     records: tuple[Sent, ...]
@@ -109,9 +109,9 @@ class Schedule:
     members: bool = False
     """Whether series have members, whose events are keyed by member."""
     stranger: float | None = None
-    """When a second application begins to run under the same prefix."""
+    """When a second application starts to run under the same prefix."""
     standbys: bool = False
-    """Whether workers keep copies of the rows of partitions that others own."""
+    """Whether workers keep copies of the rows of partitions owned by others."""
 
 
 def drawn(seed: int) -> Schedule:
@@ -153,7 +153,7 @@ def drawn(seed: int) -> Schedule:
 
 
 def _followed(seed: int, partitions: int, workers: int) -> list[Fault]:
-    """Return faults after which standby copies become their owners'; in some, a changelog loses its end before."""
+    """Return faults after which standby copies become their owners'; some changelogs lose their end first."""
     draw = Random(f"standbys {seed}")  # apart, as that of the second application
     kinds: list[Kind] = [draw.choice(_FOLLOWED) for _ in range(draw.randint(2, 4))]
     if draw.random() < 0.4:

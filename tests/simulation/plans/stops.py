@@ -19,7 +19,7 @@ JUSTIFIED: Final[dict[str, frozenset[str]]] = {
     "state-damaged": frozenset({"events tail", "events remade"}),  # other input lies where open steps are counted from
     "transaction-failed": frozenset({"cut off"}),
 }
-"""The faults for which a partition may stop with a reason; for any other reason, or without a fault, it must not."""
+"""The faults for which a partition may stop, by reason; for other reasons, or without a fault, it must not."""
 
 STOPPING: Final = frozenset({"ledger head", "ledger tail", "releases tail", *HOLES})
-"""What nobody may go on without, if anything committed is gone."""
+"""Losses after which nobody may continue if anything committed is gone."""

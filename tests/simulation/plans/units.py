@@ -1,10 +1,10 @@
-"""Series whose steps hold units, in a schedule: readings in time and out of it, versions, landmarks, watermarks."""
+"""Series whose steps hold units, in a schedule: readings on time or not, versions, landmarks, watermarks."""
 
 from random import Random  # noqa: TID251 (draws schedules, no noise)
 from typing import Any, Final
 
 UNIT: Final = "unit"
-"""Stands in the ids of series whose steps hold units."""
+"""Part of the ids of series whose steps hold units."""
 START_MS: Final = 1_600_000_000_000
 STEP_MS: Final = 240_000
 NUMBER: Final = {"kind": "number", "lower": 0, "upper": 100, "resolution": 0.5}
@@ -99,7 +99,10 @@ class UnitCourse:
 
 
 def unit_courses(seed: object, *, prefix: str) -> tuple[Random, list[UnitCourse], int]:
-    """Return what draws them, one to three series, and how many records they send; ``prefix`` names a member."""
+    """Return their random source, one to three series, and how many records they send.
+
+    ``prefix`` names a member.
+    """
     draw = Random(f"units {seed}")  # apart, so that the rest of the schedule is what it was before
     names = [f"{prefix}{UNIT}-{nth}" for nth in range(1, draw.randrange(2, 5))]
     return draw, [UnitCourse(name, _key(name), draw) for name in names], draw.randrange(*_SENT)

@@ -1,4 +1,4 @@
-"""The input of a schedule: a few series of several levels, schemes and kinds, with what goes wrong in real life."""
+"""The input of a schedule: a few series of several levels, schemes and kinds, with real-life trouble."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -64,7 +64,7 @@ COLLECTED: tuple[dict[str, Any], ...] = (
 _KEYS = ("0123456789abcdef", "fedcba9876543210", "00112233aabbccdd")
 NAMES = ("meter-1", "crowd-1", "own-1", "meter-2", "own-2", "crowd-2", "own-3", "stray-1")
 READ = "read"
-"""Stands in the ids of series whose steps take several readings."""
+"""Part of the ids of series whose steps take several readings."""
 READING = ("read-1", "read-2", "meter-1", "read-3", "own-1")
 SEPARATOR = "/"
 OF_MEMBERS = (
@@ -79,7 +79,7 @@ OF_MEMBERS = (
     "q",
     "p/stray-1",
 )
-"""Series of members, where there are any."""
+"""Series of members, if there are any."""
 
 
 FLEETS: dict[str, tuple[float, dict[str, Any]]] = {
@@ -87,14 +87,14 @@ FLEETS: dict[str, tuple[float, dict[str, Any]]] = {
     "bus": (0.1, {"level": "user", "length": 30}),
     "cab": (2.0, {"level": "event"}),
 }
-"""Budgets and levels of the default policies under which many series send at once, by what stands in their ids.
+"""Budgets and levels of the default policies of series that send together, by the text in their ids.
 
-The noise of cabs is as small as the lifetime allows, so that what the filter makes of them shows.
+The noise of cabs is as small as the lifetime allows, so that the filter's effect on them shows.
 """
 
 
 BUSIER = {1: 1, 3: 2, 8: 6, 20: 12}
-"""How many times as much a fleet sends at once, by how many records a batch takes: all is decided as soon."""
+"""The factor by which a fleet sends more at once, by the records in a batch: all is decided equally soon."""
 
 
 class Sent(NamedTuple):
@@ -149,7 +149,7 @@ class _Course:
         self._chosen: dict[str, Any] | None = None
         self._defaults = any(name in self.name for name in ("meter", "stray", *FLEETS))
         self._gathers = False
-        """Whether watermarks alone open and close its steps."""
+        """Whether only watermarks open and close its steps."""
 
     def next(self) -> dict[str, Any] | bytes:
         """Return whatever comes next."""
@@ -201,7 +201,7 @@ class _Course:
         return record
 
     def _reading(self, chance: float) -> dict[str, Any]:
-        """Return several readings a step, late, doubled and out of order, or a watermark."""
+        """Return several readings per step, late, doubled and out of order, or a watermark."""
         if chance < (0.4 if self._gathers else 0.2) or (self._gathers and self._step == 0):
             self._step += self._draw.choice((0, 1, 1, 2))
             return {"type": "watermark", "series": self.name, "timestamp": START_MS + self._step * STEP_MS}
@@ -238,7 +238,7 @@ def _start(mark: int | list[int]) -> int:
 
 
 class _Caps:
-    """What is said of one member's cap."""
+    """What the records say about one member's cap."""
 
     def __init__(self, member: str, draw: Random) -> None:
         self.name, self.key, self._draw = member, member.encode(), draw
@@ -250,11 +250,11 @@ class _Caps:
 def input_of(
     seed: object, seconds: float, batch_records: int, *, members: bool, readings: bool, numbers: bool, units: bool
 ) -> tuple[Sent, ...]:
-    """Return the records that are sent within so many seconds; with ``members`` series have some.
+    """Return the records sent within so many seconds; with ``members`` series have members.
 
-    A fleet sends more where a batch takes more, ``batch_records``. With ``numbers`` crowds send numbers and choices,
-    too; with ``readings`` a step of the first series takes several; with ``units`` there are series whose steps hold
-    some.
+    A fleet sends more if a batch takes more, ``batch_records``. With ``numbers``, crowds also send numbers and choices.
+    With ``readings``, a step of the first series takes several. With ``units``, there are series whose steps hold
+    units.
     """
     draw = Random(f"input {seed}")
     renewals = Random(f"renewals {seed}")  # apart, so that a seed stands for the schedule that it stood for before
@@ -276,7 +276,7 @@ def input_of(
 
 
 def _bursts(seed: object, seconds: float, busier: int, *, members: bool) -> Iterator[Sent]:
-    """Yield what the series of a fleet send, all of them at once: what comes of that is decided as columns."""
+    """Yield what the series of a fleet send, all at the same time: the result is decided as columns."""
     draw = Random(f"fleet {seed}")
     fleets = tuple(FLEETS)[:2] if members else tuple(FLEETS)  # what has no end takes no part of a cap
     kinds = fleets if draw.random() < 0.3 else (draw.choice(fleets),)
