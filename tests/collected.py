@@ -1,4 +1,4 @@
-"""Logs of collected data: records by hand, and whole schedules by Hypothesis."""
+"""Logs of collected data: handwritten records, and whole schedules from Hypothesis."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ PAN_PRIVATE = REPLACE | {"intrusion_nano": 10**9}
 def collected(
     version: int = 1, collect: object = REPLACE, *, series: str = SERIES[0], **members: object
 ) -> dict[str, object]:
-    """Return a policy for collected data, at such a budget that its noise is 0 almost surely."""
+    """Return a policy for collected data whose budget makes its noise 0 almost surely."""
     plain: dict[str, object] = {
         "epsilon": 1e5,
         "protection": {"level": "event", "step": STEP},
@@ -69,13 +69,13 @@ GATHERED: dict[str, tuple[dict[str, object], dict[str, object], tuple[object, ..
     "mean": (NUMBER, {"statistic": "mean"}, (0.3, -1.26, 4.9, 99, -7, None)),
     "choice": ({"kind": "choice", "items": ["walk", "ride"]}, {}, ("walk", "ride", "walk", "ride", "swim", 7)),
 }
-"""What may be collected: the value and a member of `collect`, and what contributors send."""
+"""Values that may be collected: the value, a member of `collect`, and what contributors send."""
 SAMPLED = ("adaptive", "bd", "ba")
 
 
 @st.composite
 def schedules(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Return a log of two series: policies first, then all sorts of records, in time and out of it."""
+    """Return a log of two series: first policies, then records of all kinds, in and out of time."""
     versions = dict.fromkeys(SERIES, 0)
     gathered = {series: GATHERED[draw(st.sampled_from(("counts", *GATHERED)))] for series in SERIES}
     now = 0

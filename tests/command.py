@@ -1,4 +1,4 @@
-"""A command of the command line, run in this process: its exit code is compared, what it said is returned."""
+"""A command of the command line, run in this process: its exit code is checked, its output returned."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -23,32 +23,32 @@ class Said(NamedTuple):
 
 
 class Cli:
-    """Runs commands; the fixture `cli` of `tests/conftest.py`."""
+    """A runner of commands; the fixture `cli` of `tests/conftest.py`."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str], run: Callable[[Sequence[str]], int] = main) -> None:
         self._capsys = capsys
         self._run = run
 
     def __call__(self, *words: str | Path, code: int = 0) -> Said:
-        """Run a command that ends with a code; return what it said, and what was said since this was last asked."""
+        """Run a command that must exit with ``code``; return all output since the last call."""
         found = self._run([str(word) for word in words])
         said = self.said()
         assert found == code, said
         return said
 
     def ended(self, *words: str, code: int = 2) -> Said:
-        """Give words at which the parser ends the program with a code; return what it said."""
+        """Pass words at which the parser must exit with ``code``; return the output."""
         with pytest.raises(SystemExit) as ended:
             self._run(list(words))
         assert ended.value.code == code
         return self.said()
 
     def said(self) -> Said:
-        """Return what was said since this was last asked."""
+        """Return the output since the last call."""
         return Said(*self._capsys.readouterr())
 
 
 def saved(file: Path, *records: Any) -> str:
-    """Write records into a file, one a line; return its name."""
+    """Write records into a file, one per line; return its name."""
     file.write_text("".join(json.dumps(record) + "\n" for record in records))
     return str(file)

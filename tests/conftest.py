@@ -1,4 +1,4 @@
-"""What all tests share: one real Kafka broker a run, and how much is drawn."""
+"""Parts shared by all tests: one real Kafka broker per run, and how much is drawn."""
 
 import contextlib
 import fcntl
@@ -23,7 +23,7 @@ _HOME = pytest.StashKey[Path]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Select by speed, and choose where the run's broker lives: whoever began the run chooses, the others are told."""
+    """Select by speed, and choose where the run's broker lives: the run's starter chooses and tells the others."""
     speeds.choose(config)
     config.pluginmanager.register(secondtry)
     told = getattr(config, "workerinput", None)
@@ -35,9 +35,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
-    """Let one test process of a run compile all files before the others begin, which find them compiled then.
+    """Let one test process of a run compile all files before the others start, which then find them compiled.
 
-    The collector of garbage waits meanwhile, and never looks at what was made: all of it stays until the end.
+    Meanwhile the garbage collector is off, and it never inspects the objects made then: all of them stay until the end.
     """
     gc.disable()
     try:
@@ -51,7 +51,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
 @contextlib.contextmanager
 def _compiling() -> Iterator[None]:
-    """Hold the others back in the first test process of a run; they go on as soon as it has compiled all files."""
+    """Hold the others back in the first test process of a run; they continue once it has compiled all files."""
     with (Path.home() / "compiled").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         first = not os.fstat(lock.fileno()).st_size  # all opened it empty
@@ -64,17 +64,17 @@ def _compiling() -> Iterator[None]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell a test process of pytest-xdist, before it starts, where the broker lives."""
+    """Tell a pytest-xdist test process where the broker lives before the process starts."""
     node.workerinput["broker_folder"] = str(node.config.stash[_BROKER_FOLDER])
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Add the markers that nobody has to write, and put the files in order."""
+    """Add the markers that nobody has to write, and sort the files."""
     speeds.mark(config, items)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop the broker at the end of the run, after Ctrl-C too; the test processes have ended by then."""
+    """Stop the broker at the end of the run, also after Ctrl-C; the test processes have ended by then."""
     if not hasattr(config, "workerinput"):
         sharedbroker.end_broker(config.stash[_BROKER_FOLDER])
         ownhome.end(config.stash[_HOME])
@@ -82,9 +82,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def broker(pytestconfig: pytest.Config) -> LocalBroker:
-    """Return the run's real broker on a free loopback port; tests make topics of their own names in it.
+    """Return the run's real broker on a free loopback port; tests create topics with their own names in it.
 
-    What a module or a process makes once has the process in its name too: fixture ``worker_id``.
+    Things that a module or process makes once also have the process in their name: fixture ``worker_id``.
     """
     return sharedbroker.shared_broker(pytestconfig.stash[_BROKER_FOLDER])
 
@@ -93,7 +93,7 @@ def broker(pytestconfig: pytest.Config) -> LocalBroker:
 def pytest_runtest_makereport(
     call: pytest.CallInfo[None],
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Tell of a failure what the event loop waited for: the stack of a hung test ends in it."""
+    """Add what the event loop waited for to a failure report: the stack of a hung test ends there."""
     report = yield
     if report.failed and call.when == "call" and (tasks := pending_tasks()):
         report.sections.append(("asyncio tasks", tasks))
@@ -111,7 +111,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Return what runs a command and returns what it said."""
+    """Return a function that runs a command and returns its output."""
     return Cli(capsys)
 
 

@@ -1,4 +1,4 @@
-"""Commands that need packages of the extra ``demo``: without them the message has a command that works anywhere."""
+"""Commands that need the extra ``demo``: without it, the message has a command that works anywhere."""
 
 import sys
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.command import Cli
 def test_what_is_missing_is_told_at_once(
     missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
-    """Exit code 2, before anything is started or written."""
+    """The exit code is 2, before anything is started or written."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, missing, None)
     said = cli("demo", code=2).err

@@ -1,4 +1,4 @@
-"""Files that are nested too deeply: each command refuses them in a sentence, whatever Python's own limit is."""
+"""Files that are nested too deeply: each command refuses them in one sentence, whatever Python's limit is."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ COMMANDS = {
 def test_a_file_that_is_nested_too_deeply_is_refused(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
-    """With exit code 2, and its name."""
+    """The exit code is 2, and the message names the file."""
     monkeypatch.chdir(tmp_path)
     levels = 20_000 if "toml" in command else 1_000
     lists, objects = "[" * levels + "1" + "]" * levels, '{"a":' * levels + "1" + "}" * levels

@@ -1,4 +1,4 @@
-"""Plain output: nothing but text where no terminal is attached, no colours where NO_COLOR says so, and the version."""
+"""Plain output: text only without a terminal, no colours if NO_COLOR forbids them, and the version."""
 
 import re
 import subprocess
@@ -26,7 +26,7 @@ POLICY = (
 
 
 def test_the_version(cli: Cli) -> None:
-    """Name and version, as the installed package has it."""
+    """The output is name and version, as in the installed package."""
     assert cli.ended("--version", code=0).out == f"landmark-stream {stream_app.__version__}\n"
     assert version("landmark-stream") == stream_app.__version__
 
@@ -40,7 +40,7 @@ def test_help_is_text(name: str, cli: Cli) -> None:
 
 
 def test_no_command_takes_a_pipe_for_a_terminal() -> None:
-    """Rich looks itself whether a terminal is attached; nobody tells it that there is one, or prints codes by hand."""
+    """Only Rich detects whether a terminal is attached; no code claims one or prints control codes itself."""
     sources = [*Path(stream_app.__file__).parent.rglob("*.py")]
     assert len(sources) > 100
     found = [file.name for file in sources if re.search(r"force_\w+=|\\x1b\[|\\033\[", file.read_text())]
@@ -48,7 +48,7 @@ def test_no_command_takes_a_pipe_for_a_terminal() -> None:
 
 
 def replaying(folder: Path) -> list[str]:
-    """Write events and a policy; return the words that replay them, which takes a progress bar long enough to show."""
+    """Write events and a policy; return arguments that replay them long enough to show a progress bar."""
     (folder / "events.jsonl").write_text("".join(EVENT % step for step in range(2_000)))
     (folder / "policies.jsonl").write_text(POLICY)
     return [
@@ -63,7 +63,7 @@ def replaying(folder: Path) -> list[str]:
 
 
 def test_a_pipe_gets_text(tmp_path: Path) -> None:
-    """What shows a bar on a terminal shows none in a pipe, on neither stream."""
+    """A command that shows a bar on a terminal shows none in a pipe, on either stream."""
     command = [sys.executable, "-m", "stream_app", *replaying(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert CONTROL not in done.stdout + done.stderr
@@ -71,14 +71,14 @@ def test_a_pipe_gets_text(tmp_path: Path) -> None:
 
 
 def shown_of(shown: Terminal, wanted: str) -> str:
-    """Return everything that a program showed until it ended well."""
+    """Return everything that a program showed until it ended successfully."""
     shown.until(wanted)
     assert shown.end() == 0
     return shown.text
 
 
 def test_no_colour_where_it_is_not_wanted(tmp_path: Path) -> None:
-    """A bar and a table with an alarm have colours on a terminal, and none under NO_COLOR."""
+    """A bar and a table with an alarm are coloured on a terminal, but not under NO_COLOR."""
     words = replaying(tmp_path)
     with serving(busy()) as (url,):
         for environment, coloured in (({}, True), ({"NO_COLOR": "1"}, False)):
@@ -98,7 +98,7 @@ TABLES = {
     "explain in words": ("explain", "home-7", "0", "--ledger", "out/ledger.jsonl", "--plain"),
     "releases": ("read", "releases", "--help"),
 }
-"""What prints tables and paragraphs, of files in a folder."""
+"""Commands that print tables and paragraphs, for files in a folder."""
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def decided(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_tables_and_paragraphs_fit_a_terminal_of_80_columns(
     name: str, decided: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No row and no paragraph is broken by the terminal; a dumb one gets text alone, and NO_COLOR no colour."""
+    """The terminal breaks no row or paragraph; a dumb one gets only text, and NO_COLOR removes colours."""
     monkeypatch.chdir(decided)
     with terminal(*TABLES[name], COLUMNS="80", TERM="dumb") as plain:
         assert plain.end() == 0

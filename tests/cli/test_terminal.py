@@ -1,4 +1,4 @@
-"""Lines in a terminal of 80 columns: folded between words there, whole in a pipe."""
+"""Lines on a terminal of 80 columns: folded between words there, unbroken in a pipe."""
 
 import argparse
 import os
@@ -41,7 +41,7 @@ def _in_terminal(monkeypatch: pytest.MonkeyPatch, command: list[str]) -> list[st
 
 
 def test_check_and_plan_fit_80_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No line is broken by the terminal itself, and a pipe gets the same words, one sentence a line."""
+    """The terminal breaks no line itself, and a pipe gets the same words, one sentence per line."""
     policies = tmp_path / "policies.json"
     policies.write_text(POLICY)
     for name in ("check", "plan"):
@@ -55,7 +55,7 @@ def test_check_and_plan_fit_80_columns(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_help_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of every command and action, but for lines that are commands to be copied."""
+    """This holds for every command and action, except for lines with commands to copy."""
     monkeypatch.setenv("COLUMNS", str(COLUMNS))
     parsers: list[argparse.ArgumentParser] = [parser_of(COMMANDS)]
     for parser in parsers:
@@ -68,7 +68,7 @@ def test_help_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_verify_fits_80_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Too few runs to find anything: its longest verdict."""
+    """With too few runs to find anything, the longest verdict appears."""
     policies = tmp_path / "policies.json"
     policies.write_text(POLICY.replace('"epsilon":4', '"epsilon":0.1'))
     shown = _in_terminal(monkeypatch, [sys.executable, "-m", "stream_app", "verify", str(policies), "--runs", "40"])
@@ -77,7 +77,7 @@ def test_verify_fits_80_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_long_words_stay_whole() -> None:
-    """What is copied from a terminal, an id or an address, is not cut; further lines are indented."""
+    """Text to copy from a terminal, such as an id or an address, is not cut; further lines are indented."""
     long = "x" * 100
     assert folded(f"  series {long} is open", COLUMNS).splitlines() == ["  series", f"    {long}", "    is open"]
     assert folded("a  b", COLUMNS) == "a  b"

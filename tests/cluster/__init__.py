@@ -1,1 +1,1 @@
-"""A Kafka cluster in memory: the twin that simulations run on, held to a real broker by `tests/contract`."""
+"""A Kafka cluster in memory, on which simulations run; `tests/contract` compares it with a real broker."""

@@ -1,7 +1,7 @@
-"""The cluster in memory as the owner of a partition sees it: `stream_app.kafka.brokers` says what each part does.
+"""The cluster in memory as a partition's owner sees it: `stream_app.kafka.brokers` describes each part.
 
-A client asks again after an error that aiokafka would ask again after, so that a lost answer or connection shows as a
-delay; `connect` alone gives up at once.
+A client retries after errors that aiokafka would retry, so a lost answer or connection shows as a delay; only `connect`
+gives up immediately.
 """
 
 import asyncio
@@ -24,10 +24,10 @@ _PAUSE_SECONDS = 0.5
 
 
 class MemoryReader:
-    """Reads from given offsets up to the end that the log had when it was asked."""
+    """A reader from given offsets up to the end of the log at the time of the question."""
 
     def __init__(self, client: Client, isolation: Isolation, fetch_records: int) -> None:
-        """Read what that isolation shows, at least so many records in one list where there are."""
+        """Read what that isolation shows, in lists of ``fetch_records`` records or more if there are enough."""
         self._client, self._isolation, self._fetch_records = client, isolation, fetch_records
 
     async def bounds(self, topic: str, partition: int) -> tuple[int, int]:
@@ -43,7 +43,7 @@ class MemoryReader:
     async def last(
         self, topic: str, partition: int, wanted: Callable[[Any], bool] = lambda _: True
     ) -> MemoryRecord | None:
-        """Return the last record that is ``wanted``; None when there is none."""
+        """Return the last record that is ``wanted``, or None if there is none."""
         first, end = await self.bounds(topic, partition)
         log = self._client.cluster.log
         found = await self._client.insist("last", lambda: log(topic, partition).visible(first, end, self._isolation))
@@ -65,12 +65,12 @@ class MemoryReader:
                 await asyncio.sleep(BACKOFF_SECONDS)
 
     async def rows(self, topic: str, partition: int, start: int) -> AsyncIterator[Records]:
-        """Yield what ``records`` does without headers, as columns."""
+        """Yield the same records as ``records``, without headers and as columns."""
         async for found in self.records(topic, partition, start):
             yield columns(topic, partition, found)
 
     async def fetch(self, topic: str, partition: int, position: int) -> tuple[list[MemoryRecord], int]:
-        """Return what one fetch gives, whole batches, and the position behind it."""
+        """Return the result of one fetch, in whole batches, and the position after it."""
         return await self._client.insist("fetch", partial(self._found, topic, partition, position))
 
     def _found(self, topic: str, partition: int, position: int) -> tuple[list[MemoryRecord], int]:
@@ -105,14 +105,14 @@ class MemoryBrokers:
         batch_bytes: int = 1 << 20,
         fetch_records: int = 500,
     ) -> None:
-        """Ask ``cluster`` as ``client``, a name that the cluster's hook is told with each request."""
+        """Ask ``cluster`` as ``client``, a name that the cluster's hook receives with each request."""
         self._client = Client(cluster, client)
         self._application, self._names = application, names
         self._transaction_timeout_ms = transaction_timeout_ms
         self._batch_bytes, self._fetch_records = batch_bytes, fetch_records
 
     async def fence(self, partition: int) -> MemoryWriter:
-        """Fence every earlier owner: its open transaction is ended, and nothing more of it will count."""
+        """Fence every earlier owner: its open transaction ends, and nothing more from it will count."""
         await self._connect()
         identity, cluster = f"{self._application}-{partition}", self._client.cluster
         given = await self._client.insist(
@@ -127,12 +127,12 @@ class MemoryBrokers:
         yield MemoryReader(self._client, isolation, self._fetch_records)
 
     async def committed(self, partition: int) -> int | None:
-        """Return the group's committed offset of a partition; None: it has none."""
+        """Return the group's committed offset of a partition, or None if it has none."""
         group, place = self._client.cluster.group(self._application), Place(self._names.events, partition)
         return await self._client.insist("committed", lambda: group.offsets.get(place))
 
     async def facts(self) -> Mapping[str, TopicFacts]:
-        """Return the facts of those of events topic and changelog that exist."""
+        """Return the facts of the events topic and the changelog, for those that exist."""
         await self._connect()
         return await self._client.ask("facts", self._facts)
 
@@ -142,7 +142,7 @@ class MemoryBrokers:
         return {name: TopicFacts(*facts) for name, facts in found.items() if facts is not None}
 
     async def confirm(self, partition: int, topic_id: str) -> None:
-        """Return once the events topic is the one with that id; ask until one answers, and while it is missing."""
+        """Return once the events topic is the one with that id; ask until a broker answers and the topic exists."""
         name = self._names.events
         while True:
             facts = await self._client.insist("confirm", self._facts)

@@ -10,7 +10,7 @@ from tests.cluster.cluster import MemoryCluster
 
 BACKOFF_SECONDS: Final = 0.1
 REQUEST_SECONDS: Final = 40.0
-"""After which aiokafka gives a question up."""
+"""The time after which aiokafka gives up a request."""
 
 _Answer = TypeVar("_Answer")
 
@@ -27,10 +27,10 @@ class Client:
         return await self.cluster.request(point, self.name, effect)
 
     async def insist(self, point: str, effect: Callable[[], _Answer], seconds: float | None = None) -> _Answer:
-        """Return the answer to one request, asked again while it is refused for a reason that may pass.
+        """Return the answer to one request, repeated while it is refused for a reason that may pass.
 
         Raises:
-            KafkaTimeoutError: if it still is after so many ``seconds``; None: it never gives up.
+            KafkaTimeoutError: if it is still refused after ``seconds``; with None, the client never gives up.
         """
         loop = asyncio.get_running_loop()
         deadline = None if seconds is None else loop.time() + seconds

@@ -1,4 +1,4 @@
-"""The cluster: its topics, its coordinators, and the one way in which every request reaches them."""
+"""The cluster: its topics, its coordinators, and the single path by which every request reaches them."""
 
 import asyncio
 import uuid
@@ -12,7 +12,7 @@ from tests.cluster.log import NO_PRODUCER, Draft, Isolation, Log, MemoryRecord
 from tests.cluster.transactions import Identity, Kind, Transactions
 
 Hook = Callable[[str, str], Awaitable[None]]
-"""Awaited with the name of a request and of the client: ``send`` before it takes effect, ``send answered`` after."""
+"""Awaited with the names of request and client: ``send`` before it takes effect, ``send answered`` after."""
 
 _Answer = TypeVar("_Answer")
 
@@ -31,7 +31,7 @@ def _at_once() -> int:
 
 
 class _Topic:
-    """One topic; made again under the same name it is another one."""
+    """One topic; a topic recreated under the same name is a different one."""
 
     def __init__(self, name: str, identity: str, partitions: int, *, append_time: bool) -> None:
         self.name, self.id, self.append_time = name, identity, append_time
@@ -39,10 +39,10 @@ class _Topic:
 
 
 class MemoryCluster:
-    """Brokers of one process, exact in what they answer and when: nothing happens but by a request or an operation.
+    """Brokers in one process, exact in their answers and timing: only requests and operations change them.
 
-    Requests are made by `request`, and go through the hook; all other methods are operations of somebody outside, who
-    is never disturbed. Time passes by ``now_ms`` alone, of which the cluster takes notice at each request.
+    Requests are made by `request` and go through the hook; all other methods are operations from outside, which are
+    never disturbed. Time passes only by ``now_ms``, which the cluster checks at each request.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class MemoryCluster:
     ) -> None:
         """Begin without topics.
 
-        ``now_ms`` is the brokers' clock. ``marker_lag_ms`` is asked for each partition of a transaction how long after
-        its end was acknowledged the marker is written there. ``rebalance_ms`` is how long a rebalance waits for members
-        that do not join again.
+        ``now_ms`` is the brokers' clock. ``marker_lag_ms`` returns, for each partition of a transaction, how long after
+        the acknowledgement of its end the marker is written there. ``rebalance_ms`` is how long a rebalance waits for
+        members that do not join again.
         """
         self.now_ms = now_ms
         self.at = at
@@ -70,8 +70,8 @@ class MemoryCluster:
     async def request(self, point: str, client: str, effect: Callable[[], _Answer]) -> _Answer:
         """Let a client's request take effect, and return the answer; the hook is awaited before and after.
 
-        What the hook raises before keeps the request from the cluster; what it raises after keeps the answer from the
-        client.
+        An error that the hook raises before keeps the request from the cluster; one raised after keeps the answer from
+        the client.
         """
         await self.at(point, client)
         self.elapse()
@@ -81,7 +81,7 @@ class MemoryCluster:
         return answer
 
     def elapse(self) -> None:
-        """Take notice of the time: markers, transactions and members of groups that are due."""
+        """Take account of the time: process markers, transactions and group members that are due."""
         now = self.now_ms()
         self.transactions.elapse(now)
         counts = {topic.name: len(topic.logs) for topic in self._topics.values()}
@@ -89,11 +89,11 @@ class MemoryCluster:
             group.elapse(now, counts)
 
     def marker_due_ms(self) -> int:
-        """Return when a marker is written of a transaction that ends now."""
+        """Return when the marker of a transaction that ends now is written."""
         return self.now_ms() + self._marker_lag_ms()
 
     def group(self, name: str) -> Group:
-        """Return a consumer group, which is there as soon as somebody asks."""
+        """Return a consumer group, which exists as soon as it is requested."""
         return self._groups.setdefault(name, Group(self._rebalance_ms))
 
     def make(self, name: str, partitions: int, *, append_time: bool = False) -> str:
@@ -105,13 +105,13 @@ class MemoryCluster:
         return made.id
 
     def delete(self, name: str) -> None:
-        """Delete a topic and all that it holds, the offsets that groups committed for it too."""
+        """Delete a topic and everything in it, including the offsets that groups committed for it."""
         del self._topics[self._topic(name).name]
         for group in self._groups.values():
             group.offsets = {place: offset for place, offset in group.offsets.items() if place.topic != name}
 
     def remake(self, name: str) -> str:
-        """Delete a topic and make it again, empty, with another id, which is returned."""
+        """Delete a topic, create it again, empty and with another id, and return that id."""
         topic = self._topic(name)
         self.delete(name)
         return self.make(name, len(topic.logs), append_time=topic.append_time)
@@ -122,12 +122,12 @@ class MemoryCluster:
         logs += [Log(name, partition) for partition in range(len(logs), partitions)]
 
     def facts(self, name: str) -> tuple[str, int] | None:
-        """Return the id of a topic and how many partitions it has; None: there is none."""
+        """Return the id of a topic and its number of partitions, or None if there is no such topic."""
         topic = self._topics.get(name)
         return None if topic is None else (topic.id, len(topic.logs))
 
     def log(self, name: str, partition: int) -> Log:
-        """Return the log of a partition, to be looked at or damaged.
+        """Return the log of a partition, to inspect or damage it.
 
         Raises:
             UnknownTopicOrPartitionError: if there is no such partition.
@@ -138,14 +138,14 @@ class MemoryCluster:
         return logs[partition]
 
     def append(self, place: Place, drafts: Sequence[Draft], given: Identity = NOBODY, sequence: int = 0) -> int:
-        """Append a batch and return its first offset; that of a transaction has a producer ``given`` by a fence.
+        """Append a batch and return its first offset; a transaction's batch has a producer ``given`` by a fence.
 
-        ``sequence`` is the producer's count of records before it in this partition.
+        ``sequence`` is the producer's count of earlier records in this partition.
 
         Raises:
             UnknownTopicOrPartitionError: if there is no such partition.
             InvalidProducerEpoch: if the producer was fenced.
-            InvalidTxnState: if its transaction has ended, or lacks this partition; asked where it begins in this log.
+            InvalidTxnState: if its transaction has ended, or lacks this partition; checked where it begins in this log.
             OutOfOrderSequenceNumber: if records of the producer are missing before it.
         """
         log = self.log(place.topic, place.partition)
@@ -157,12 +157,12 @@ class MemoryCluster:
     def records(
         self, name: str, partition: int, isolation: Isolation = "read_committed", start: int = 0
     ) -> list[MemoryRecord]:
-        """Return what a reader of a partition is given from an offset on."""
+        """Return the records that a partition's reader receives from an offset on."""
         log = self.log(name, partition)
         return log.visible(start, log.end, isolation)
 
     def abort_open(self, partition: int) -> None:
-        """End every transaction that is open in logs of a partition, as `kafka-transactions.sh abort` does."""
+        """Abort every open transaction in logs of a partition, as `kafka-transactions.sh abort` does."""
         for topic in self._topics.values():
             if partition < len(topic.logs):
                 topic.logs[partition].abort_open()

@@ -1,4 +1,4 @@
-"""A consumer group: who is in it, what each member is assigned, and how far the group has come."""
+"""A consumer group: its members, the assignment of each one, and the group's progress."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Place(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """What a member has in a generation of its group."""
+    """A member's partitions in one generation of its group."""
 
     member: str
     generation: int
@@ -29,7 +29,7 @@ class _Member:
     session_ms: int
     heard_ms: int
     joined: bool
-    """Whether it takes part in the generation that forms now, or formed last."""
+    """Whether the member takes part in the generation that is forming now or formed last."""
     places: tuple[Place, ...] = ()
 
 
@@ -37,7 +37,7 @@ class Group:
     """The coordinator's side of one group; `elapse` must be called before anything is asked."""
 
     def __init__(self, rebalance_ms: int) -> None:
-        """Begin empty; ``rebalance_ms`` is how long a rebalance waits for members of the generation before."""
+        """Begin empty; ``rebalance_ms`` is how long a rebalance waits for members of the previous generation."""
         self.generation = 0
         self.offsets: dict[Place, int] = {}
         self._rebalance_ms = rebalance_ms
@@ -52,10 +52,9 @@ class Group:
         return {member.client: member.places for member in self._members.values()}
 
     def elapse(self, now_ms: int, counts: Mapping[str, int]) -> None:
-        """Drop members that were silent for too long, and form the next generation once all are there.
+        """Drop members that were silent for too long, and form the next generation once all are present.
 
-        ``counts`` holds how many partitions each topic has; a change of those that are subscribed to is a reason to
-        rebalance.
+        ``counts`` has the number of partitions of each topic; a change in a subscribed topic is a reason to rebalance.
         """
         for name, member in list(self._members.items()):
             # Who waits for the others to join is heard of: it waits for the answer to its request.
@@ -93,7 +92,7 @@ class Group:
         return member
 
     def assignment(self, member: str) -> Assignment | None:
-        """Return what a member that joined has now; None while the generation still forms.
+        """Return the current assignment of a member that joined, or None while the generation is forming.
 
         Raises:
             UnknownMemberIdError: if the group has dropped this member.
@@ -102,11 +101,11 @@ class Group:
         return None if self._forming_since is not None else Assignment(member, self.generation, found.places)
 
     def heartbeat(self, member: str, generation: int, now_ms: int) -> None:
-        """Hear of a member.
+        """Record a member's sign of life.
 
         Raises:
             UnknownMemberIdError: if the group has dropped it.
-            IllegalGenerationError: if the generation is not the present one.
+            IllegalGenerationError: if the generation is not the current one.
             RebalanceInProgressError: if it has to join again.
         """
         found = self._found(member)
@@ -116,11 +115,11 @@ class Group:
             raise RebalanceInProgressError
 
     def commit(self, member: str, generation: int, offsets: Mapping[Place, int], now_ms: int) -> None:
-        """Keep offsets; a member may still commit while the next generation forms.
+        """Store offsets; a member may still commit while the next generation forms.
 
         Raises:
             UnknownMemberIdError: if the group has dropped it.
-            IllegalGenerationError: if the generation is not the present one.
+            IllegalGenerationError: if the generation is not the current one.
         """
         found = self._found(member)
         self._check(generation)
@@ -128,7 +127,7 @@ class Group:
         self.offsets.update(offsets)
 
     def leave(self, member: str, now_ms: int) -> None:
-        """Let a member go, and rebalance."""
+        """Remove a member and rebalance."""
         if member in self._members:
             self._drop(member, now_ms)
 
@@ -152,7 +151,7 @@ class Group:
             member.joined = False
 
     def _form(self, now_ms: int) -> None:
-        """Begin the next generation: each topic's partitions in stretches, by the order of the members' ids."""
+        """Begin the next generation: assign each topic's partitions in ranges, in order of the members' ids."""
         self._forming_since = None
         self.generation += 1
         places: dict[str, list[Place]] = {name: [] for name in self._members}

@@ -1,4 +1,4 @@
-"""The log of one partition: batches, the markers that end transactions, and where readers of each isolation stop."""
+"""The log of one partition: batches, markers that end transactions, and each isolation's stopping point."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ NO_PRODUCER: Final = -1
 
 
 class Draft(NamedTuple):
-    """A record before it lies in a log."""
+    """A record before it is in a log."""
 
     key: bytes | None
     value: bytes | None
@@ -23,7 +23,7 @@ class Draft(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MemoryRecord:
-    """A record as a reader gives it; the attributes that the program reads of aiokafka's."""
+    """A record as a reader returns it, with the attributes of aiokafka's that the program reads."""
 
     topic: str
     partition: int
@@ -37,7 +37,7 @@ class MemoryRecord:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Records that were written at once, or the marker of a transaction, which has none and one offset."""
+    """Records written together, or a transaction's marker, which has no records and one offset."""
 
     base: int
     end: int
@@ -45,17 +45,17 @@ class Batch:
     producer: int = NO_PRODUCER
     epoch: int = -1
     sequence: int = -1
-    """Of its last record, counted by its producer."""
+    """The sequence number of its last record, counted by its producer."""
     transactional: bool = False
     marker: Literal["commit", "abort"] | None = None
 
 
 class _Known(NamedTuple):
-    """What a broker knows of a producer from the batches that are left."""
+    """A broker's knowledge of a producer, taken from the remaining batches."""
 
     epoch: int
     sequence: int | None
-    """Of its last record; None: any may come, as after a marker of a newer epoch."""
+    """The sequence number of its last record; None allows any, as after a marker of a newer epoch."""
 
 
 class Log:
@@ -73,15 +73,15 @@ class Log:
 
     @property
     def stable(self) -> int:
-        """The last stable offset: of the oldest transaction still open, or the end.
+        """The last stable offset: the beginning of the oldest open transaction, or the end.
 
-        Where the log begins behind that one's beginning, it is the base of the batch that holds the first offset kept.
+        If the log begins after that beginning, it is the base of the batch that holds the first offset kept.
         """
         oldest = min(self._open.values(), default=self.end)
         return oldest if oldest >= self.first else next((batch.base for batch in self.batches), self.end)
 
     def is_open(self, producer: int) -> bool:
-        """Tell whether a transaction of that producer wrote here, and its marker has not followed yet."""
+        """Return whether a transaction of that producer wrote here and its marker has not followed yet."""
         return producer in self._open
 
     def bound(self, isolation: Isolation) -> int:
@@ -97,10 +97,10 @@ class Log:
         epoch: int = -1,
         sequence: int = 0,
     ) -> int:
-        """Append a batch and return its first offset; ``append_ms`` takes the place of its records' own times.
+        """Append a batch and return its first offset; ``append_ms`` replaces its records' own times.
 
-        With a ``producer``, it belongs to that one's transaction; ``sequence`` is that of its first record. The batch
-        that it wrote last is not written again.
+        With a ``producer``, the batch belongs to the producer's transaction; ``sequence`` is that of its first record.
+        The producer's last batch is not written again.
 
         Raises:
             InvalidProducerEpoch: if the producer's epoch is older than one that was seen here.
@@ -130,16 +130,16 @@ class Log:
         return base
 
     def mark(self, producer: int, epoch: int, marker: Literal["commit", "abort"]) -> None:
-        """Append the marker that ends a producer's transaction; with nothing of it here, it still takes an offset."""
+        """Append the marker that ends a producer's transaction; it takes an offset even without records here."""
         self._add(Batch(self.end, self.end + 1, (), producer, epoch, transactional=True, marker=marker))
 
     def abort_open(self) -> None:
-        """Append the marker that aborts it for every transaction that is open here."""
+        """Append an abort marker for every transaction that is open here."""
         for producer in list(self._open):
             self.mark(producer, self._known[producer].epoch, "abort")
 
     def delete_before(self, offset: int) -> None:
-        """Delete records before an offset, -1 for all that is there.
+        """Delete records before an offset; -1 deletes all records.
 
         Raises:
             OffsetOutOfRangeError: if the log ends before it.
@@ -152,9 +152,9 @@ class Log:
             self.batches.pop(0)
 
     def lose_tail(self, end: int) -> None:
-        """Lose the batch that holds offset ``end``, and all behind it, as a broker does that loses power.
+        """Lose the batch that holds offset ``end`` and everything after it, like a broker that loses power.
 
-        What is known of producers is found anew from what is left: a transaction whose marker is lost is open again.
+        The state of producers is rebuilt from what is left: a transaction whose marker is lost is open again.
         """
         kept = [batch for batch in self.batches if batch.end <= end]
         self.batches, self._open, self._aborted, self._known = [], {}, {}, {}
@@ -163,9 +163,9 @@ class Log:
             self._add(batch)
 
     def lose_within(self, start: int, end: int) -> None:
-        """Lose the records at offsets from ``start`` on and below ``end``; what lies after them stays, markers too.
+        """Lose the records at offsets from ``start`` on and below ``end``; later data stays, including markers.
 
-        No broker does this by itself. A damaged disk, or an operator who deletes a segment's file, may.
+        No broker does this by itself. A damaged disk may, or an operator who deletes a segment's file.
         """
         self.batches = [
             replace(batch, records=tuple(record for record in batch.records if not start <= record.offset < end))
@@ -173,7 +173,7 @@ class Log:
         ]
 
     def compact(self) -> None:
-        """Keep of each key's committed records the last alone, below the last stable offset; markers stay."""
+        """Keep only the last committed record of each key below the last stable offset; markers stay."""
         stable = self.stable
         last = {record.key: record.offset for record in self.visible(self.first, stable, "read_committed")}
         kept = set(last.values())
@@ -185,7 +185,7 @@ class Log:
         ]
 
     def visible(self, start: int, end: int, isolation: Isolation) -> list[MemoryRecord]:
-        """Return the records at offsets from ``start`` on and below ``end`` that a reader of ``isolation`` is given."""
+        """Return the records from offset ``start`` on and below ``end`` that a reader of ``isolation`` receives."""
         start, end = max(start, self.first), min(end, self.bound(isolation))
         found: list[MemoryRecord] = []
         for batch in self.batches_from(start):
@@ -206,7 +206,7 @@ class Log:
         return any(first <= batch.base < marker for first, marker in self._aborted.get(batch.producer, ()))
 
     def _check(self, producer: int, epoch: int, sequence: int, last: int) -> int | None:
-        """Return where the same batch lies already, if it was written before."""
+        """Return the position of the same batch, if it was written before."""
         known = self._known.get(producer)
         if known is None or (epoch == known.epoch and known.sequence is None):
             return None

@@ -1,4 +1,4 @@
-"""A member of a consumer group: it joins generation after generation, and commits what it has done."""
+"""A member of a consumer group: it joins each generation, and commits its progress."""
 
 import asyncio
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ _POLL_SECONDS = 0.05
 
 
 class MemoryMember:
-    """One client's membership; whoever uses it sends the heartbeats, so that one who does not is put out.
+    """One client's membership; its user sends the heartbeats, so a member whose user does not is expelled.
 
-    Every call raises a `KafkaError` of the cluster's hook, and then changed nothing that this member knows of.
+    Every call raises a `KafkaError` of the cluster's hook, and then changes nothing that this member knows of.
     """
 
     def __init__(
@@ -27,9 +27,10 @@ class MemoryMember:
         session_ms: int = 10_000,
         poll_ms: int = 300_000,
     ) -> None:
-        """Be no member yet; ``session_ms`` is how long the group waits for a sign of life.
+        """Begin as no member; ``session_ms`` is how long the group waits for a sign of life.
 
-        Whoever has not called `poll` for more than ``poll_ms`` hangs: its member leaves the group, as aiokafka's does.
+        A client without a call of `poll` for more than ``poll_ms`` hangs: its member leaves the group, as aiokafka's
+        does.
         """
         self._client, self._cluster = Client(cluster, client), cluster
         self._group = cluster.group(group)
@@ -39,18 +40,18 @@ class MemoryMember:
 
     @property
     def generation(self) -> int:
-        """The last generation that this member joined; -1: none."""
+        """The last generation that this member joined, or -1 for none."""
         return -1 if self._assignment is None else self._assignment.generation
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """What it has in that generation."""
+        """The member's places in that generation."""
         return () if self._assignment is None else self._assignment.places
 
     async def join(self) -> Assignment:
-        """Become a member of the next generation, and return what this member has in it.
+        """Become a member of the next generation, and return this member's assignment in it.
 
-        One that the group has put out meanwhile joins as a new one. One that is not polled does not join.
+        A member that the group has expelled meanwhile joins as a new one. A member that is not polled does not join.
         """
         while self._hangs():  # noqa: ASYNC110 (it passes with time, and by no event)
             await asyncio.sleep(_POLL_SECONDS)
@@ -76,7 +77,7 @@ class MemoryMember:
             await asyncio.sleep(_POLL_SECONDS)
 
     async def stays(self) -> bool:
-        """Send a heartbeat; return whether the generation goes on. If not, the member has to join the next one."""
+        """Send a heartbeat; return whether the generation continues. If not, the member has to join the next one."""
         if self._assignment is None:
             return False
         member, generation, _ = self._assignment
@@ -96,7 +97,7 @@ class MemoryMember:
         return self._now_ms - self._polled_ms > self._poll_ms
 
     async def commit(self, offsets: Mapping[Place, int]) -> bool:
-        """Let the group keep offsets; return whether it did: it takes none of an old generation."""
+        """Ask the group to store offsets; return whether it did: it accepts none from an old generation."""
         if self._assignment is None:
             return False
         member, generation, _ = self._assignment

@@ -151,7 +151,7 @@ class Site:
         return await Rebuilding(parts, facts, self.signing_key).recover(0, losses, lambda _, __: None)
 
     def append(self, *records: Record) -> None:
-        """Append records to the input, each under the member that its series has, if any."""
+        """Append records to the input, each under its series' member, if there is one."""
         for record in records:
             key = str(record.get("member") or record["series"]).partition("/")[0].encode()
             self.cluster.append(Place(NAMES.events, 0), [Draft(key, json.dumps(record).encode(), 0)])
@@ -218,7 +218,7 @@ class Site:
         await until(lambda: self.decided() == self.sent)
 
     def holds_commits(self, of: str = "") -> tuple[asyncio.Event, asyncio.Event]:
-        """Block commits of workers with such names; return an event that a commit sets, and one that ends the block."""
+        """Block commits of workers whose names match; return an event set by a commit, and one that ends the block."""
         committing, ended = asyncio.Event(), asyncio.Event()
 
         async def at(point: str, client: str) -> None:

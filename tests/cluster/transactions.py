@@ -1,4 +1,4 @@
-"""The coordinator of transactions: who may write under a transactional id, and what it has open."""
+"""The transaction coordinator: who may write under a transactional id, and its open transaction."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ Kind = Literal["commit", "abort"]
 
 
 class Identity(NamedTuple):
-    """What the coordinator gives to whoever fences: the producer id, and the epoch that older ones lack."""
+    """The coordinator's answer to a fence: the producer id, and an epoch newer than those of earlier owners."""
 
     producer: int
     epoch: int
@@ -26,7 +26,7 @@ class _Held:
     epoch: int
     timeout_ms: int
     began_ms: int | None = None
-    """When the open transaction got its first partition; None: none is open."""
+    """When the open transaction got its first partition, or None if no transaction is open."""
     places: dict[Place, None] = field(default_factory=dict)
     ended: Kind | None = None
     """How the last transaction ended."""
@@ -45,14 +45,14 @@ class Transactions:
     """All transactional ids of a cluster; `elapse` must be called before anything is asked."""
 
     def __init__(self, mark: Callable[[Place, int, int, Kind], None]) -> None:
-        """Know of no id; ``mark`` writes a marker into a log, for producer and epoch."""
+        """Begin without ids; ``mark`` writes a marker for a producer and epoch into a log."""
         self._mark = mark
         self._held: dict[str, _Held] = {}
         self._markers: list[_Marker] = []
         self._given = 0
 
     def fence(self, identity: str, timeout_ms: int) -> Identity:
-        """Return a newer epoch of a transactional id; the open transaction of the one before is aborted."""
+        """Return a newer epoch of a transactional id; the previous epoch's open transaction is aborted."""
         self._settle(identity)
         held = self._held.get(identity)
         if held is None:
@@ -66,11 +66,11 @@ class Transactions:
         return Identity(held.producer, held.epoch)
 
     def add(self, identity: str, given: Identity, places: Iterable[Place], now_ms: int) -> None:
-        """Begin a transaction, or go on with it, with these partitions too.
+        """Begin or continue a transaction, and add these partitions.
 
         Raises:
-            InvalidProducerEpoch: if somebody fenced since, or the transaction took too long.
-            InvalidProducerIdMapping: if the transactional id expired since.
+            InvalidProducerEpoch: if somebody has fenced since, or the transaction took too long.
+            InvalidProducerIdMapping: if the transactional id has expired since.
         """
         held = self._checked(identity, given)
         self._settle(identity)
@@ -78,11 +78,11 @@ class Transactions:
         held.places.update(dict.fromkeys(places))
 
     def verify(self, given: Identity, place: Place) -> None:
-        """Check that a producer has a transaction open to which a partition was added.
+        """Check that a producer has an open transaction to which a partition was added.
 
         Raises:
-            InvalidProducerEpoch: if somebody fenced since, or the transaction took too long.
-            InvalidProducerIdMapping: if the transactional id expired since.
+            InvalidProducerEpoch: if somebody has fenced since, or the transaction took too long.
+            InvalidProducerIdMapping: if the transactional id has expired since.
             InvalidTxnState: if it has none, or one without that partition.
         """
         identity = next((name for name, held in self._held.items() if held.producer == given.producer), "")
@@ -90,13 +90,13 @@ class Transactions:
             raise InvalidTxnState
 
     def end(self, identity: str, given: Identity, kind: Kind, due_ms: Callable[[], int]) -> None:
-        """End the open transaction; ``due_ms`` gives for each of its partitions when the marker is written.
+        """End the open transaction; ``due_ms`` returns when the marker is written to each of its partitions.
 
-        To ask again changes nothing while no other transaction is open; a copy that comes later ends that one.
+        A repeated request changes nothing while no other transaction is open; a later copy ends such a transaction.
 
         Raises:
-            InvalidProducerEpoch: if somebody fenced since, or the transaction took too long.
-            InvalidProducerIdMapping: if the transactional id expired since.
+            InvalidProducerEpoch: if somebody has fenced since, or the transaction took too long.
+            InvalidProducerIdMapping: if the transactional id has expired since.
             InvalidTxnState: if none is open.
         """
         held = self._checked(identity, given)
@@ -106,7 +106,7 @@ class Transactions:
             raise InvalidTxnState
 
     def expire(self, identity: str) -> bool:
-        """Forget a transactional id that was idle for long; return False, and keep it, while it has anything open."""
+        """Forget a transactional id that was idle for long; return False and keep it if it has anything open."""
         held = self._held.get(identity)
         if held is None or held.began_ms is not None:
             return False
@@ -115,7 +115,7 @@ class Transactions:
         return True
 
     def elapse(self, now_ms: int) -> None:
-        """Write the markers that are due, and abort what has been open for too long, which fences its producer."""
+        """Write the markers that are due; abort transactions open for too long, which fences their producers."""
         for marker in [marker for marker in self._markers if marker.due_ms <= now_ms]:
             self._write(marker)
         for identity, held in self._held.items():
@@ -133,7 +133,7 @@ class Transactions:
         held.began_ms, held.ended = None, kind
 
     def _settle(self, identity: str) -> None:
-        """Write every marker of an id: until they are there, its coordinator answers nothing else."""
+        """Write every marker of an id: until they are written, its coordinator answers no other request."""
         for marker in [marker for marker in self._markers if marker.identity == identity]:
             self._write(marker)
 

@@ -21,7 +21,7 @@ from tests.cluster.transactions import Identity, Kind
 
 
 class MemoryPages:
-    """Records for one topic, in batches of at most so many bytes."""
+    """Records for one topic, in batches of limited size in bytes."""
 
     def __init__(self, batch_bytes: int) -> None:
         """Begin empty."""
@@ -71,12 +71,12 @@ class MemoryWriter:
 
     @property
     def id(self) -> int:
-        """The producer id; it stands in every batch."""
+        """The producer id, which is in every batch."""
         return self._given.producer
 
     @property
     def identity(self) -> Identity:
-        """What the fence gave: later ones are larger."""
+        """The identity that the fence returned; later ones are larger."""
         return self._given
 
     def pages(self) -> MemoryPages:
@@ -84,7 +84,7 @@ class MemoryWriter:
         return MemoryPages(self._batch_bytes)
 
     async def begin(self, *topics: str) -> None:
-        """Begin a transaction: the cluster hears of it, and of all these topics, with its first record."""
+        """Begin a transaction; the cluster learns of it and of all these topics with its first record."""
         assert self._state == "ready", f"begin() of a writer that is {self._state}"
         named = [Place(topic, self._partition) for topic in topics]
         for place in named:
@@ -94,7 +94,7 @@ class MemoryWriter:
         self._named = named
 
     async def send(self, topic: str, pages: MemoryPages) -> Extent:
-        """Send and wait until all of it is acknowledged; return where it was written."""
+        """Send everything and wait until it is acknowledged; return where it was written."""
         place = Place(topic, self._partition)
         await self._find(place)
         if self._state != "open":
@@ -107,11 +107,11 @@ class MemoryWriter:
         return Extent(first, None if last is None else last + count)
 
     async def commit(self) -> None:
-        """Commit, and ask but once; when this raises, only the log knows whether it was."""
+        """Commit, and ask only once; if this raises, only the log shows whether the commit succeeded."""
         await self._end("commit")
 
     async def abort(self) -> None:
-        """Abort, if that is still possible; if not, the next owner's start does it."""
+        """Abort if that is still possible; otherwise the start of the next owner does so."""
         if self._state != "open":
             return
         try:
@@ -149,7 +149,7 @@ class MemoryWriter:
         self._state = "ready"
 
     async def _find(self, place: Place) -> None:
-        """Return once the topic exists, or raise that it does not."""
+        """Return once the topic exists, or raise an error if it does not."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + REQUEST_SECONDS
         while (facts := self._client.cluster.facts(place.topic)) is None or facts[1] <= place.partition:
@@ -158,7 +158,7 @@ class MemoryWriter:
             await asyncio.sleep(BACKOFF_SECONDS)
 
     async def _coordinated(self, answer: Awaitable[None]) -> None:
-        """Wait for the coordinator's answer; nothing more comes of a writer that it refuses, or leaves without one."""
+        """Wait for the coordinator's answer; a writer that is refused or gets no answer becomes unusable."""
         try:
             await answer
         except InvalidProducerEpoch as error:

@@ -1,4 +1,4 @@
-"""What tests of both clusters do and see, in a few words each."""
+"""Short helpers for what tests of both clusters do and see."""
 
 import asyncio
 import time
@@ -11,14 +11,14 @@ from tests.patience import ANSWER_SECONDS
 _T = TypeVar("_T")
 
 Request = Literal["add", "send", "commit", "abort"]
-"""What a writer asks for: a topic in its transaction, a record in that topic, and an end."""
+"""A writer's requests: to add a topic to its transaction, send a record to that topic, and end."""
 
 STAMP_MS = 1_700_000_000_000
-"""What records that are written here say of their time."""
+"""The time stated in records that are written here."""
 SESSION_MS = 6_000
-"""How long a group waits for a member's sign of life: the shortest that a broker takes."""
+"""How long a group waits for a member's sign of life: the minimum that a broker accepts."""
 HEARTBEAT_SECONDS = 0.3
-"""How often a member gives one."""
+"""The interval between a member's signs of life."""
 
 Seen = list[tuple[int, bytes | None]]
 """Offsets and values of records."""
@@ -49,7 +49,7 @@ async def abort(writer: Writer, topic: str, *values: bytes) -> Extent:
 
 
 async def bounds(brokers: Brokers, topic: str, isolation: Isolation, partition: int = 0) -> tuple[int, int]:
-    """Return where the log begins and ends for such readers."""
+    """Return where the log begins and ends for readers of that isolation."""
     async with brokers.reader(isolation) as reader:
         return await reader.bounds(topic, partition)
 
@@ -60,14 +60,14 @@ async def ends(brokers: Brokers, topic: str) -> tuple[int, int]:
 
 
 async def seen(brokers: Brokers, topic: str, isolation: Isolation, start: int = 0, before: int | None = None) -> Seen:
-    """Return what such readers are given of partition 0 from an offset on."""
+    """Return what readers of that isolation receive from partition 0 from an offset on."""
     return [(record.offset, record.value) for record in await records(brokers, topic, isolation, start, before)]
 
 
 async def records(
     brokers: Brokers, topic: str, isolation: Isolation, start: int = 0, before: int | None = None
 ) -> list[Any]:
-    """Return the records that such readers are given of partition 0 from an offset on."""
+    """Return the records that readers of that isolation receive from partition 0 from an offset on."""
     async with brokers.reader(isolation) as reader:
         found: list[Any] = []
         async for some in reader.records(topic, 0, start, before):

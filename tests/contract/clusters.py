@@ -1,4 +1,4 @@
-"""What every test here runs on: a cluster in memory and a real broker, with the same methods."""
+"""The base of every test here: a cluster in memory and a real broker, with the same methods."""
 
 from tests.contract.inmemory import InMemory, MemberInMemory
 from tests.contract.onbroker import OnBroker, RealMember

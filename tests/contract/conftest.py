@@ -20,7 +20,7 @@ __all__ = ["store_in"]  # a fixture
 
 @pytest_asyncio.fixture(params=["memory", pytest.param("broker", marks=pytest.mark.broker)])
 async def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Cluster]:
-    """Give both clusters, one after the other, each without a topic of the test's."""
+    """Yield both clusters in turn, each without topics of the test."""
     found: Cluster
     if request.param == "memory":
         found = InMemory()
@@ -41,7 +41,7 @@ async def topic(cluster: Cluster) -> str:
 
 @pytest.fixture
 def brokers(cluster: Cluster, topic: str) -> Brokers:
-    """Return the cluster as a worker sees it whose events topic that is."""
+    """Return the cluster as seen by a worker with that events topic."""
     return cluster.brokers("a", topic)
 
 

@@ -1,4 +1,4 @@
-"""The cluster in memory, as the tests here use one."""
+"""The cluster in memory, as these tests use it."""
 
 import asyncio
 import itertools
@@ -33,7 +33,7 @@ class InMemory:
         """Do nothing: nothing is open."""
 
     async def make(self, topic: str, partitions: int = 1, *, append_time: bool = False) -> str:
-        """Make a topic, and return its full name, which all else wants."""
+        """Make a topic, and return its full name, which all other methods need."""
         self.cluster.make(topic, partitions, append_time=append_time)
         return topic
 
@@ -50,18 +50,18 @@ class InMemory:
         self.cluster.log(topic, 0).delete_before(offset)
 
     async def append(self, topic: str, *values: bytes) -> None:
-        """Append one batch of no transaction to partition 0."""
+        """Append one batch outside of transactions to partition 0."""
         self.cluster.append(Place(topic, 0), [Draft(b"key", value, STAMP_MS) for value in values])
 
     def brokers(self, application: str, topic: str = "events", timeout_ms: int = 60_000) -> Brokers:
-        """Return the cluster as a worker of an application sees it, whose events topic this is."""
+        """Return the cluster as seen by an application's worker with this events topic."""
         names = TopicNames.of("none", application)._replace(events=topic)
         return MemoryBrokers(self.cluster, next(self._clients), application, names, transaction_timeout_ms=timeout_ms)
 
     async def late(self, writer: Writer, request: Request, topic: str) -> type[KafkaError] | None:
-        """Let a copy of a request of that writer arrive now, under its epoch, and return why it was refused.
+        """Let a copy of the writer's request arrive now, under its epoch; return why it was refused.
 
-        That of ``send`` is of the record ``late``, the second that the writer sent to partition 0 of the topic.
+        A copy of ``send`` has the record ``late``, the second that the writer sent to partition 0 of the topic.
         """
         assert isinstance(writer, MemoryWriter)
         identity, given = writer._transactional_id, writer.identity  # noqa: SLF001 (no public name)
@@ -82,7 +82,7 @@ class InMemory:
         return None
 
     def member(self, application: str, topic: str, poll_ms: int = 300_000) -> "MemberInMemory":
-        """Return a new member of the application's group; it may go for ``poll_ms`` without `MemberInMemory.poll`."""
+        """Return a new member of the application's group; it may stay ``poll_ms`` without `MemberInMemory.poll`."""
         client = next(self._clients)
         return MemberInMemory(MemoryMember(self.cluster, client, application, (topic,), SESSION_MS, poll_ms))
 
@@ -94,7 +94,7 @@ class InMemory:
 
 @dataclass
 class MemberInMemory:
-    """A member of a consumer group that follows rebalances, with heartbeats, as aiokafka's does by itself."""
+    """A member of a consumer group that follows rebalances and sends heartbeats, as aiokafka's does itself."""
 
     inner: MemoryMember
     _task: asyncio.Task[None] | None = None
@@ -106,7 +106,7 @@ class MemberInMemory:
 
     @property
     def generation(self) -> int:
-        """The last generation that it joined."""
+        """The last generation that the member joined."""
         return self.inner.generation
 
     async def start(self) -> None:
@@ -129,14 +129,14 @@ class MemberInMemory:
         return await self.inner.commit({Place(topic, partition): offset})
 
     async def commit_late(self, partition: int, offset: int) -> bool:
-        """Commit as if it had not heard of the last generation yet."""
+        """Commit as if the member had not heard of the last generation yet."""
         found = self.inner._assignment  # noqa: SLF001 (no member forgets a generation by itself)
         assert found is not None
         self.inner._assignment = found._replace(generation=found.generation - 1)  # noqa: SLF001
         return await self.commit(partition, offset)
 
     async def freeze(self) -> None:
-        """Give no sign of life any more."""
+        """Send no more signs of life."""
         await end(self._task)
 
     async def leave(self) -> None:

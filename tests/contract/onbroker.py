@@ -1,4 +1,4 @@
-"""A real broker, as the tests here use a cluster."""
+"""A real broker, as these tests use a cluster."""
 
 import asyncio
 from pathlib import Path
@@ -26,10 +26,10 @@ _KEPT = {"retention.ms": "-1", "segment.ms": str(2**63 - 1)}  # or records of th
 
 
 class OnBroker:
-    """A real broker; topics and groups have a name in common, which no other test uses."""
+    """A real broker; topics and groups share a name that no other test uses."""
 
     def __init__(self, bootstrap_servers: str, folder: Path, name: str) -> None:
-        """Connect to nothing yet; ``folder`` holds a noise key, as settings need one."""
+        """Connect to nothing yet; ``folder`` has a noise key because settings need one."""
         self._servers, self._folder, self._name = bootstrap_servers, folder, name
         self._admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers)
         self._asked: list[EventsTopic] = []
@@ -48,7 +48,7 @@ class OnBroker:
         await self._admin.close()
 
     def settings(self, application: str, timeout_ms: int = 60_000) -> Settings:
-        """Return what clients of an application connect with."""
+        """Return the settings with which clients of an application connect."""
         given: dict[str, Any] = {
             "bootstrap_servers": self._servers,
             "application": f"{self._name}.{application}",
@@ -153,7 +153,7 @@ class OnBroker:
 
 
 class _Brokers(KafkaBrokers):
-    """A worker's view, whose writers are kept: the cluster stops them."""
+    """A worker's view, which keeps its writers: the cluster stops them."""
 
     def __init__(self, writers: list[PartitionProducer], *parts: Any) -> None:
         super().__init__(*parts)
@@ -165,7 +165,7 @@ class _Brokers(KafkaBrokers):
 
 
 class RealMember:
-    """aiokafka's consumer, as `MemberInMemory` is one."""
+    """aiokafka's consumer, with the interface of `MemberInMemory`."""
 
     def __init__(self, servers: str, group_id: str, topic: str, poll_ms: int) -> None:
         """Join nothing yet."""
@@ -188,7 +188,7 @@ class RealMember:
 
     @property
     def generation(self) -> int:
-        """The last generation that it joined."""
+        """The last generation that the member joined."""
         return int(self._consumer._coordinator.generation)  # noqa: SLF001 (no public name)
 
     async def start(self) -> None:
@@ -215,7 +215,7 @@ class RealMember:
         return await self.commit(partition, offset)
 
     async def freeze(self) -> None:
-        """Give no sign of life any more."""
+        """Send no more signs of life."""
         coordinator = self._consumer._coordinator  # noqa: SLF001 (nobody freezes a consumer but tests)
         for task in (coordinator._coordination_task, coordinator._heartbeat_task):  # noqa: SLF001
             await end(task)

@@ -1,7 +1,7 @@
-"""What the cluster in memory can do besides, for simulations: lose requests and answers, delay markers, compact.
+"""Further abilities of the cluster in memory: it loses requests and answers, delays markers, and compacts.
 
-A client asks again as aiokafka does, and a broker takes no batch twice: a lost answer is a delay, and leaves no trace.
-For the end of a transaction alone it never asks again.
+A client retries as aiokafka does, and a broker accepts no batch twice: a lost answer is a delay without a trace. Only
+the end of a transaction is never retried.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ TOPIC = "t"
 
 
 class Disturbed:
-    """A cluster with a clock that is set, whose requests fail once each at the points that are named."""
+    """A cluster with a settable clock, whose requests fail once each at the named points."""
 
     def __init__(self, lag_ms: int = 0) -> None:
         """Begin with one topic; markers are written ``lag_ms`` late."""
@@ -48,7 +48,7 @@ class Disturbed:
 
 @pytest.mark.parametrize("point", [point + end for point in ("fence", "add", "send") for end in ("", " answered")])
 async def test_a_lost_request_or_answer_is_asked_for_again(point: str) -> None:
-    """The log is the same as ever: nothing is written twice, and the answers are right."""
+    """The log is the same as without errors: nothing is written twice, and the answers are right."""
     disturbed = Disturbed()
     brokers = disturbed.brokers()
     disturbed.troubles[point] = KafkaConnectionError()
@@ -63,7 +63,7 @@ async def test_a_lost_request_or_answer_is_asked_for_again(point: str) -> None:
 @pytest.mark.parametrize("kind", ["commit", "abort"])
 @pytest.mark.parametrize("end", ["", " answered"])
 async def test_an_unanswered_end_is_never_asked_for_again(kind: str, end: str) -> None:
-    """A copy that came late would end another transaction; the writer is of no use any more."""
+    """A late copy would end another transaction; the writer becomes unusable."""
     disturbed = Disturbed()
     writer = await disturbed.brokers().fence(0)
     await writer.begin()
@@ -80,7 +80,7 @@ async def test_an_unanswered_end_is_never_asked_for_again(kind: str, end: str) -
 
 @pytest.mark.parametrize("point", ["bounds", "fetch", "last"])
 async def test_a_lost_question_of_a_reader_is_asked_again(point: str) -> None:
-    """Before its effect or after, which it has none of."""
+    """A reader's question is asked again, whether it is lost before or after its (empty) effect."""
     disturbed = Disturbed()
     brokers = disturbed.brokers()
     await commit(await brokers.fence(0), TOPIC, b"0")
@@ -95,7 +95,7 @@ async def test_a_lost_question_of_a_reader_is_asked_again(point: str) -> None:
 
 
 async def test_who_cannot_connect_learns_of_it() -> None:
-    """As from aiokafka, which gives up when no broker is there at the start."""
+    """The error is the one from aiokafka, which gives up if no broker exists at the start."""
     disturbed = Disturbed()
     disturbed.troubles["connect"] = KafkaConnectionError()
     with pytest.raises(KafkaConnectionError):
@@ -116,7 +116,7 @@ async def test_an_answer_can_tell_no_offset() -> None:
 
 @pytest.mark.parametrize(("point", "written"), [("commit", []), ("commit answered", [(0, b"0")])])
 async def test_after_an_error_of_a_commit_only_the_log_knows(point: str, written: list[tuple[int, bytes]]) -> None:
-    """Whether it came before its effect or after; whoever fences ends what is open."""
+    """This holds for an error before and after the effect; whoever fences ends what is open."""
     disturbed = Disturbed()
     writer = await disturbed.brokers().fence(0)
     await writer.begin()
@@ -130,7 +130,7 @@ async def test_after_an_error_of_a_commit_only_the_log_knows(point: str, written
 
 
 async def test_a_request_that_is_on_its_way_for_long_comes_too_late() -> None:
-    """A frozen worker's send reaches the broker behind the fence."""
+    """A frozen worker's request to send reaches the broker after the fence."""
     disturbed = Disturbed()
     zombie = await disturbed.brokers("zombie").fence(0)
     await zombie.begin()
@@ -146,7 +146,7 @@ async def test_a_request_that_is_on_its_way_for_long_comes_too_late() -> None:
 
 
 async def test_markers_can_be_late() -> None:
-    """Committed records show when they are written; the id's next transaction, or fence, waits for that."""
+    """Committed records appear once markers are written; the id's next transaction or fence waits for them."""
     disturbed = Disturbed(lag_ms=100)
     brokers = disturbed.brokers()
     writer = await brokers.fence(0)
@@ -164,7 +164,7 @@ async def test_markers_can_be_late() -> None:
 
 
 async def test_time_is_that_of_the_clock() -> None:
-    """A transaction is late when the clock says so, and records get its time where their topic wants it."""
+    """A transaction is late by the clock, and records get the clock's time if their topic requires it."""
     disturbed = Disturbed()
     brokers = disturbed.brokers(timeout_ms=1000)
     disturbed.cluster.make("stamped", 1, append_time=True)
@@ -182,7 +182,7 @@ async def test_time_is_that_of_the_clock() -> None:
 
 
 async def test_compaction_keeps_the_last_of_each_key() -> None:
-    """Of committed records below what is stable; offsets stay as they are, and markers too."""
+    """It covers committed records below the last stable offset; offsets and markers do not change."""
     disturbed = Disturbed()
     brokers = disturbed.brokers()
     writer = await brokers.fence(0)

@@ -1,4 +1,4 @@
-"""Consumer groups: who has which partition, and whose offsets are taken."""
+"""Consumer groups: who has which partition, and whose offsets are accepted."""
 
 import asyncio
 import itertools
@@ -11,7 +11,7 @@ POLL_MS = 2_000
 
 
 async def test_members_share_all_partitions(cluster: Cluster) -> None:
-    """In stretches that differ by one at most; each rebalance is a generation, and who leaves gives up at once."""
+    """Ranges differ by at most one; each rebalance is a generation, and a leaving member gives up immediately."""
     topic = await cluster.make("t", PARTITIONS)
     members: list[Member] = []
     generation = 0
@@ -32,7 +32,7 @@ async def test_members_share_all_partitions(cluster: Cluster) -> None:
 
 
 async def test_a_frozen_member_is_put_out_and_its_offsets_are_refused(cluster: Cluster) -> None:
-    """Until then the group takes them: while it waits for that member, nobody else has its partitions."""
+    """Until then the group accepts them: while it waits for that member, nobody else has its partitions."""
     topic = await cluster.make("t", PARTITIONS)
     brokers = cluster.brokers("a", topic)
     frozen, other = cluster.member("a", topic), cluster.member("a", topic)
@@ -58,7 +58,7 @@ async def test_a_frozen_member_is_put_out_and_its_offsets_are_refused(cluster: C
 
 
 async def test_a_member_that_is_not_polled_leaves_its_group(cluster: Cluster) -> None:
-    """What uses it hangs. It joins again when it is polled; whether there are any records does not count."""
+    """Its user hangs. The member joins again when it is polled, whether or not there are records."""
     topic = await cluster.make("t", PARTITIONS)
     member = cluster.member("a", topic, POLL_MS)
     await member.start()
@@ -76,7 +76,7 @@ async def test_a_member_that_is_not_polled_leaves_its_group(cluster: Cluster) ->
 
 
 async def test_offsets_of_an_old_generation_are_refused(cluster: Cluster) -> None:
-    """Of a member, too, that is in the group."""
+    """This also applies to a member that is in the group."""
     topic = await cluster.make("t", PARTITIONS)
     first, second = cluster.member("a", topic), cluster.member("a", topic)
     await first.start()
@@ -92,7 +92,7 @@ async def test_offsets_of_an_old_generation_are_refused(cluster: Cluster) -> Non
 
 
 async def test_offsets_are_those_of_a_group(cluster: Cluster) -> None:
-    """Another application has its own, and so has a topic that was made again."""
+    """Another application has its own offsets, and so does a topic that was created again."""
     topic = await cluster.make("t", 2)
     member = cluster.member("a", topic)
     await member.start()
@@ -125,6 +125,6 @@ def _even(members: int) -> list[int]:
 
 
 async def _shares(members: list[Member]) -> list[int]:
-    """Return how many partitions each has, the fewest first; nothing while they do not have all, each once."""
+    """Return each member's number of partitions in ascending order, or nothing until all are assigned once."""
     places = sorted(itertools.chain.from_iterable(member.places for member in members))
     return sorted(len(member.places) for member in members) if places == list(range(len(places))) else []

@@ -1,4 +1,4 @@
-"""Copies of requests that arrive late: a client that got no answer asked again, and went on."""
+"""Copies of requests that arrive late: a client without an answer asked again and continued."""
 
 import pytest
 from aiokafka.errors import InvalidProducerEpoch, InvalidTxnState, ProducerFenced
@@ -16,7 +16,7 @@ async def _committed(brokers: Brokers, topic: str) -> list[bytes | None]:
 async def test_a_late_end_ends_the_transaction_that_is_open_then(
     cluster: Cluster, topic: str, brokers: Brokers, writer: Writer, request_: Request, kept: list[bytes]
 ) -> None:
-    """What was sent until then is committed, or not; the rest is refused, and the writer cannot tell why."""
+    """What was sent before is committed, or not; the rest is refused, and the writer cannot find out why."""
     await commit(writer, topic, b"0")
     await writer.begin()
     await send(writer, topic, b"1")
@@ -32,7 +32,7 @@ async def test_a_late_end_ends_the_transaction_that_is_open_then(
 async def test_a_late_end_with_nothing_open_changes_nothing(
     cluster: Cluster, topic: str, brokers: Brokers, writer: Writer
 ) -> None:
-    """A commit after a commit is taken for the same one; an abort is refused."""
+    """A commit after a commit counts as the same one; an abort is refused."""
     await commit(writer, topic, b"0")
     assert await cluster.late(writer, "commit", topic) is None
     assert await cluster.late(writer, "abort", topic) is InvalidTxnState
@@ -45,7 +45,7 @@ async def test_a_late_end_with_nothing_open_changes_nothing(
 async def test_a_late_copy_of_an_earlier_owner_changes_nothing(
     cluster: Cluster, topic: str, brokers: Brokers, request_: Request
 ) -> None:
-    """Whatever it is: its epoch is older than the owner's."""
+    """Any such request is refused, because its epoch is older than the owner's."""
     earlier = await brokers.fence(0)
     await commit(earlier, topic, b"0")
     owner = await brokers.fence(0)
@@ -61,7 +61,7 @@ async def test_a_late_copy_of_an_earlier_owner_changes_nothing(
 async def test_a_late_copy_of_a_record_is_written_but_once(
     cluster: Cluster, topic: str, brokers: Brokers, writer: Writer
 ) -> None:
-    """Within its transaction the brokers know it; after that they take nothing outside of one."""
+    """Within its transaction, brokers recognise it; later they accept nothing outside a transaction."""
     await writer.begin()
     await send(writer, topic, b"0")
     await send(writer, topic, b"late")
@@ -76,7 +76,7 @@ async def test_a_late_copy_of_a_record_is_written_but_once(
 async def test_a_record_that_arrives_after_its_transaction_has_ended_is_refused(
     cluster: Cluster, topic: str, brokers: Brokers, writer: Writer
 ) -> None:
-    """Were it written, nobody would end what it begins, and readers of committed records would wait for ever."""
+    """If it were written, nobody would end the transaction it begins, and committed readers would wait forever."""
     await commit(writer, topic, b"0")
     await soon(lambda: ends(brokers, topic), (2, 2))
     assert await cluster.late(writer, "send", topic) is InvalidTxnState
@@ -86,7 +86,7 @@ async def test_a_record_that_arrives_after_its_transaction_has_ended_is_refused(
 async def test_a_late_topic_begins_a_transaction_that_the_next_one_joins(
     cluster: Cluster, topic: str, brokers: Brokers, writer: Writer
 ) -> None:
-    """The topic gets a marker with it, though nothing of it was written there."""
+    """The topic gets a marker with it, although none of its records were written there."""
     other = await cluster.make("u")
     await commit(writer, topic, b"0")
     assert await cluster.late(writer, "add", other) is None

@@ -1,4 +1,4 @@
-"""What befalls a cluster: time that passes, ids that expire, a broker that loses power and the ends of its logs."""
+"""Events that affect a cluster: time, expiring ids, a broker that loses power and the ends of its logs."""
 
 import asyncio
 import uuid
@@ -27,7 +27,7 @@ _FORGETS = {
 
 
 class HarshInMemory:
-    """The twin, which such things befall."""
+    """The cluster in memory, which such events can affect."""
 
     def __init__(self) -> None:
         """Begin with a cluster whose time passes."""
@@ -38,7 +38,7 @@ class HarshInMemory:
         assert self.cluster.cluster.transactions.expire(f"{application}-0")
 
     async def lose_tail(self, *ends: tuple[str, int]) -> None:
-        """Lose power, and of partition 0 of topics all from an offset on."""
+        """Lose power and, in partition 0 of the topics, everything from an offset on."""
         for topic, end in ends:
             self.cluster.cluster.log(topic, 0).lose_tail(end)
 
@@ -52,12 +52,12 @@ class HarshBroker:
         self.cluster = OnBroker(broker.bootstrap_servers, folder, f"contract-{uuid.uuid4().hex[:8]}")
 
     async def expire(self, application: str) -> None:  # noqa: ARG002 (every idle one expires)
-        """Start the broker again so that it forgets ids soon, and wait until it has."""
+        """Restart the broker so that it forgets ids soon, and wait until it has done so."""
         await self._restart({**_LOOKS, **_FORGETS})
         await asyncio.sleep(4)
 
     async def lose_tail(self, *ends: tuple[str, int]) -> None:
-        """Cut logs off while the broker is away; it is there again under the same address."""
+        """Truncate logs while the broker is down; it then runs again under the same address."""
         running = LocalBroker.find(self._folder)
         assert running is not None
         await asyncio.to_thread(lose_power, running, ends)
@@ -77,7 +77,7 @@ Harsh = HarshInMemory | HarshBroker
 
 @pytest.fixture(scope="module")
 def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
-    """Run a broker that looks for late transactions all the time."""
+    """Run a broker that constantly looks for late transactions."""
     folder = tmp_path_factory.mktemp("harsh")
     yield LocalBroker.start(folder, overrides=_LOOKS)
     running = LocalBroker.find(folder)
@@ -87,14 +87,14 @@ def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker
 
 @pytest.fixture
 def harsh_broker(own_broker: LocalBroker, tmp_path: Path) -> HarshBroker:
-    """Return it as something that such things befall."""
+    """Return the broker as a cluster that such events can affect."""
     keyfile.create(tmp_path / "key")
     return HarshBroker(own_broker, tmp_path)
 
 
 @pytest_asyncio.fixture(params=["memory", pytest.param("broker", marks=pytest.mark.broker)])
 async def harsh(request: pytest.FixtureRequest) -> AsyncIterator[Harsh]:
-    """Give both clusters, one after the other."""
+    """Yield both clusters, one after the other."""
     # By name: what names a broker counts as a test that needs one.
     found: Harsh = HarshInMemory() if request.param == "memory" else request.getfixturevalue("harsh_broker")
     await found.cluster.open()
@@ -104,12 +104,12 @@ async def harsh(request: pytest.FixtureRequest) -> AsyncIterator[Harsh]:
 
 @pytest.fixture
 def cluster(harsh: Harsh) -> Cluster:
-    """Return the cluster that such things befall."""
+    """Return the cluster that these events affect."""
     return harsh.cluster
 
 
 async def test_a_late_transaction_is_aborted_by_the_coordinator(cluster: Cluster, topic: str, brokers: Brokers) -> None:
-    """Its writer learns of it with whatever it asks next; the id goes on with whoever fences."""
+    """Its writer learns of it from its next request; whoever fences continues with the id."""
     other = await cluster.make("u")
     writers = {act: await cluster.brokers(act, timeout_ms=TIMEOUT_MS).fence(0) for act in ("commit", "send", "add")}
     for writer in writers.values():
@@ -127,7 +127,7 @@ async def test_a_late_transaction_is_aborted_by_the_coordinator(cluster: Cluster
 
 
 async def test_a_transaction_in_time_lasts(cluster: Cluster, topic: str, brokers: Brokers, writer: Writer) -> None:
-    """The time of one says nothing of another's."""
+    """The time of one transaction does not affect that of another."""
     late = await cluster.brokers("b", timeout_ms=TIMEOUT_MS).fence(0)
     for one in (writer, late):
         await one.begin()
@@ -139,7 +139,7 @@ async def test_a_transaction_in_time_lasts(cluster: Cluster, topic: str, brokers
 
 
 async def test_logs_lose_their_tails(harsh: Harsh, cluster: Cluster) -> None:
-    """They end before, and grow again at the same offsets; what their writers and readers see then is the same."""
+    """Logs end earlier and grow again from the same offsets; their writers and readers then see the same."""
     topics = {name: await cluster.make(name) for name in ("tail", "marker", "all")}
     writers = {name: await cluster.brokers(name).fence(0) for name in topics}
     brokers = cluster.brokers("looks")
@@ -154,7 +154,7 @@ async def test_logs_lose_their_tails(harsh: Harsh, cluster: Cluster) -> None:
 
 
 async def _tail(cluster: Cluster, topic: str, writer: Writer) -> None:
-    """A broker sees that records of a producer miss."""
+    """A broker detects that records of a producer are missing."""
     brokers = cluster.brokers("tail")
     assert await ends(brokers, topic) == (4, 4)
     assert await seen(brokers, topic, "read_committed") == [(0, b"0"), (2, b"2")]
@@ -172,7 +172,7 @@ async def _tail(cluster: Cluster, topic: str, writer: Writer) -> None:
 
 
 async def _marker(cluster: Cluster, topic: str) -> None:
-    """The transaction hangs, though its coordinator has ended it: no fence aborts it, the next commit commits it."""
+    """The coordinator has ended the transaction, but it hangs: no fence aborts it; the next commit commits it."""
     brokers = cluster.brokers("marker")
     assert await ends(brokers, topic) == (2, 3)
     owner = await brokers.fence(0)
@@ -183,7 +183,7 @@ async def _marker(cluster: Cluster, topic: str) -> None:
 
 
 async def _all(cluster: Cluster, topic: str, writer: Writer) -> None:
-    """Nobody knows of a producer then, and any record of one is taken."""
+    """No producer is known then, and any record of a producer is accepted."""
     brokers = cluster.brokers("all")
     assert await ends(brokers, topic) == (0, 0)
     assert await commit(writer, topic, b"5") == Extent(0, 1)

@@ -15,7 +15,7 @@ BOTH: tuple[Isolation, ...] = ("read_committed", "read_uncommitted")
 
 @pytest.mark.parametrize("isolation", BOTH)
 async def test_an_empty_log_has_nothing(topic: str, brokers: Brokers, isolation: Isolation) -> None:
-    """No bounds apart, no record, no last one."""
+    """The bounds are equal, and there is no record and no last record."""
     assert await bounds(brokers, topic, isolation) == (0, 0)
     async with brokers.reader(isolation) as reader:
         assert await reader.last(topic, 0) is None
@@ -23,7 +23,7 @@ async def test_an_empty_log_has_nothing(topic: str, brokers: Brokers, isolation:
 
 
 async def test_records_are_read_from_any_offset(topic: str, brokers: Brokers, writer: Writer) -> None:
-    """From one within a batch, in a gap that markers and aborted records made, at the end and behind it."""
+    """They start within a batch, in a gap left by markers and aborted records, at the end and after it."""
     await commit(writer, topic, b"0", b"1", b"2")
     await abort(writer, topic, b"4", b"5")
     await commit(writer, topic, b"7", b"8")
@@ -35,7 +35,7 @@ async def test_records_are_read_from_any_offset(topic: str, brokers: Brokers, wr
 
 
 async def test_reading_up_to_an_offset_may_give_more(topic: str, brokers: Brokers, writer: Writer) -> None:
-    """All below it, in order; nothing where nothing lies below it."""
+    """All records below it come in order, and none if there are none below it."""
     await commit(writer, topic, b"0", b"1", b"2")
     await commit(writer, topic, b"4")
     await soon(lambda: ends(brokers, topic), (6, 6))
@@ -51,7 +51,7 @@ async def test_reading_up_to_an_offset_may_give_more(topic: str, brokers: Broker
 async def test_the_last_record_is_found_behind_aborted_ones_and_markers(
     topic: str, brokers: Brokers, writer: Writer
 ) -> None:
-    """And it is the last one that is wanted."""
+    """The result is the last record that is wanted."""
     await commit(writer, topic, b"x", b"y")
     for _ in range(3):
         await abort(writer, topic, b"z", b"z")
@@ -66,7 +66,7 @@ async def test_the_last_record_is_found_behind_aborted_ones_and_markers(
 
 
 async def test_the_last_record_is_none_of_an_open_transaction(cluster: Cluster, topic: str, brokers: Brokers) -> None:
-    """Whatever committed record lies behind that one's beginning."""
+    """This holds for any committed record after that transaction's beginning."""
     writer, other = await brokers.fence(0), await cluster.brokers("b").fence(0)
     await commit(writer, topic, b"0")
     await soon(lambda: ends(brokers, topic), (2, 2))
@@ -80,7 +80,7 @@ async def test_the_last_record_is_none_of_an_open_transaction(cluster: Cluster, 
 
 
 async def test_deleted_heads_move_the_beginning(cluster: Cluster, topic: str, brokers: Brokers, writer: Writer) -> None:
-    """Within a batch, within a gap, up to the end; what is read from before begins there, and offsets go on."""
+    """This works within a batch or gap and up to the end; earlier reads start there, and offsets continue."""
     await commit(writer, topic, b"0", b"1", b"2")
     await abort(writer, topic, b"4")
     await soon(lambda: ends(brokers, topic), (6, 6))
@@ -116,7 +116,7 @@ async def test_aborted_records_stay_aborted_when_their_first_are_deleted(
 async def test_records_of_an_open_transaction_can_be_deleted(
     cluster: Cluster, topic: str, brokers: Brokers, writer: Writer
 ) -> None:
-    """The log begins behind its first one then; what is stable ends with the base of the batch that begins the log."""
+    """The log then begins after its first record; the stable part ends at the base of the log's first batch."""
     await writer.begin()
     await send(writer, topic, b"0", b"1", b"2")
     await send(writer, topic, b"3", b"4")
@@ -133,7 +133,7 @@ async def test_records_of_an_open_transaction_can_be_deleted(
 
 
 async def test_records_of_no_transaction_are_of_no_producer(cluster: Cluster, topic: str, brokers: Brokers) -> None:
-    """They keep their own time, unless the topic gives them that of their append."""
+    """Records keep their own time, unless the topic replaces it with the time of the append."""
     stamped = await cluster.make("u", append_time=True)
     for one in (topic, stamped):
         await cluster.append(one, b"0", b"1")
@@ -149,7 +149,7 @@ async def test_records_of_no_transaction_are_of_no_producer(cluster: Cluster, to
 
 
 async def test_two_readers_of_a_topic_with_many_records(topic: str, brokers: Brokers, writer: Writer) -> None:
-    """Lists hold all in order, whatever their lengths."""
+    """The lists contain all records in order, whatever their lengths."""
     await writer.begin()
     for start in range(0, 3000, 300):
         await send(writer, topic, *(b"%d" % number for number in range(start, start + 300)))

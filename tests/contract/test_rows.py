@@ -13,12 +13,12 @@ from tests.kafka.faust.damage import damage_copy
 
 @pytest.fixture(params=["memory", "rocksdb"])
 def rows(request: pytest.FixtureRequest, tmp_path: Path, store_in: MakeStore) -> Rows:
-    """Give both, one after the other."""
+    """Return both kinds of rows in turn."""
     return DiskRows() if request.param == "memory" else store_in(tmp_path)
 
 
 def test_rows_hold_what_was_written_last(rows: Rows) -> None:
-    """By partition; a value of None deletes, and an offset of None stays."""
+    """Rows are kept by partition; None as a value deletes, and None as an offset changes nothing."""
     assert rows.reopen(0) is None
     assert rows.offset(0) is None
     assert rows.read(0, b"a") is None
@@ -32,7 +32,7 @@ def test_rows_hold_what_was_written_last(rows: Rows) -> None:
 
 
 def test_the_last_row_of_a_key_rules_in_any_order_of_keys(rows: Rows) -> None:
-    """Many rows of few keys in one write, deleted ones among them, as a changelog holds them before it is compacted."""
+    """One write has many rows of few keys, some deleted, like a changelog before compaction."""
     drawn = np.random.default_rng(16)
     for offset in range(20):
         pairs = drawn.integers(0, (40, 2), (200, 2)).tolist()
@@ -43,7 +43,7 @@ def test_the_last_row_of_a_key_rules_in_any_order_of_keys(rows: Rows) -> None:
 
 
 def test_rows_are_scanned_by_prefix_in_the_order_of_keys(rows: Rows) -> None:
-    """Every key that begins so, and no other."""
+    """The scan finds every key with the prefix, and no other."""
     rows.write(0, [(b"s\xff", b"3"), (b"t", b"-"), (b"s", b"1"), (b"r\xff", b"-"), (b"s\x00", b"2")], 1)
     assert list(rows.scan(0, b"s")) == [b"1", b"2", b"3"]
     assert list(rows.scan(0, b"u")) == []
@@ -65,7 +65,7 @@ def test_discarded_rows_are_gone_and_others_stay(rows: Rows) -> None:
 def test_damaged_rows_answer_nothing_until_they_are_opened_again(
     kind: str, tmp_path: Path, store_in: MakeStore
 ) -> None:
-    """Then they are empty, and the damage is told once."""
+    """Then they are empty, and the damage is reported once."""
     rows = _damaged(kind, tmp_path, store_in)
     for _ in range(2):
         with pytest.raises(DamagedCopyError):
@@ -97,7 +97,7 @@ def _damaged(kind: str, folder: Path, store_in: MakeStore) -> Rows:
 
 
 def test_rows_in_memory_lose_their_last_writes() -> None:
-    """As a disk that lost power: they are what they were before."""
+    """Like a disk that lost power, they return to their earlier state."""
     rows = DiskRows()
     rows.write(0, [(b"a", b"1")], 1)
     rows.write(0, [(b"a", b"2"), (b"b", b"2")], 3)

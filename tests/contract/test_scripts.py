@@ -1,7 +1,7 @@
-"""Random scripts of writers and readers, against a model that is written as plainly as can be: one list a topic.
+"""Random scripts of writers and readers, compared with a model as simple as possible: one list per topic.
 
-The cluster in memory finds the last stable offset and aborted records as a broker does, from open transactions and
-markers; the model looks at the whole list each time.
+The cluster in memory finds the last stable offset and aborted records like a broker, from open transactions and
+markers; the model inspects the whole list each time.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from tests.suite.speeds import scaled
 
 Act = Literal["fence", "begin", "send", "commit", "abort"]
 Step = tuple[str, Act, int]
-"""Who does what: an application, an act, and for `send` to which topic."""
+"""An actor's step: an application, an act, and the topic for `send`."""
 
 SCRIPTS = st.lists(
     st.tuples(
@@ -45,12 +45,12 @@ class Line:
 
     value: bytes | None
     life: tuple[str, int]
-    """Of which application, and of its how many-eth writer's how many-eth transaction."""
+    """The application, and the numbers of its writer and of that writer's transaction."""
 
 
 @dataclass
 class Model:
-    """What must be true after each step, by one list a topic and what became of each transaction."""
+    """The expected state after each step: one list per topic and the fate of each transaction."""
 
     logs: tuple[list[Line], list[Line]] = field(default_factory=lambda: ([], []))
     fate: dict[tuple[str, int], Literal["open", "committed", "aborted"]] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Model:
         ]
 
     def uncommitted(self, topic: int) -> list[tuple[int, bytes | None]]:
-        """Return what all others are given."""
+        """Return what all other readers receive."""
         return [(offset, line.value) for offset, line in enumerate(self.logs[topic]) if line.value is not None]
 
     def stable(self, topic: int) -> int:
@@ -81,7 +81,7 @@ class Model:
         return life
 
     def end(self, life: tuple[str, int], fate: Literal["committed", "aborted"]) -> None:
-        """End one: each log that has something of it gets a marker."""
+        """End a transaction: each log with records from it gets a marker."""
         self.fate[life] = fate
         for log in self.logs:
             if any(line.life == life for line in log):
@@ -89,10 +89,10 @@ class Model:
 
 
 class Play:
-    """Plays a script on a cluster and on the model, and compares them."""
+    """A player of a script on a cluster and on the model, which compares both."""
 
     def __init__(self, cluster: Cluster, topics: tuple[str, str], patience: float) -> None:
-        """Begin with nobody; ``patience`` is how many seconds markers may take."""
+        """Begin without writers; ``patience`` is how many seconds markers may take."""
         self._cluster, self._topics, self._patience = cluster, topics, patience
         self._model = Model()
         self._writers: dict[str, Writer] = {}
@@ -101,7 +101,7 @@ class Play:
         self._ids: dict[str, int] = {}
 
     async def step(self, application: str, act: Act, topic: int) -> None:
-        """Do one step; one that the order of calls forbids is left out."""
+        """Perform one step; skip a step that the order of calls forbids."""
         model, writer, life = self._model, self._writers.get(application), self._lives.get(application)
         if act == "fence":
             if writer is not None:
@@ -129,7 +129,7 @@ class Play:
             model.end(self._lives.pop(application), "aborted")
 
     async def compare(self) -> None:
-        """Compare what readers of both kinds see, and let every zombie try its luck once more."""
+        """Compare what both kinds of readers see, and let every zombie try once more."""
         brokers = self._cluster.brokers("looks")
         for zombie, open_still in self._zombies:
             with pytest.raises((ProducerFenced, IllegalOperation, AssertionError)):
@@ -155,19 +155,19 @@ async def _play(cluster: Cluster, script: list[Any], patience: float) -> None:
 @settings(max_examples=scaled(100))
 @given(SCRIPTS)
 def test_scripts_in_memory(script: list[Any]) -> None:
-    """After each step both are the same."""
+    """Cluster and model are the same after each step."""
     asyncio.run(_play(InMemory(), script, 0.0))
 
 
 @settings(max_examples=8, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(script=SCRIPTS)
 def test_scripts_on_a_broker(broker: LocalBroker, tmp_path: Path, script: list[Any]) -> None:
-    """At the end both are the same."""
+    """Cluster and model are the same at the end."""
     if not (tmp_path / "key").exists():
         keyfile.create(tmp_path / "key")
 
     async def play() -> None:
-        """Play it on topics of its own."""
+        """Play the script on its own topics."""
         cluster = OnBroker(broker.bootstrap_servers, tmp_path, f"scripts-{uuid.uuid4().hex[:8]}")
         await cluster.open()
         await _play(cluster, script, ANSWER_SECONDS)

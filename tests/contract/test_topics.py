@@ -1,4 +1,4 @@
-"""Topics that are made, grow, vanish, and are made again under the same name."""
+"""Topics that are created, grow, disappear, and are created again under the same name."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from tests.contract.clusters import Cluster
 
 
 async def test_facts_name_id_and_count_of_topics_that_exist(cluster: Cluster) -> None:
-    """A missing one is left out; a grown one keeps its id; a remade one does not."""
+    """A missing topic is omitted; a grown topic keeps its id; a recreated one does not."""
     topic = await cluster.make("t", 2)
     brokers = cluster.brokers("a", topic)
     first = (await brokers.facts())[topic]
@@ -31,7 +31,7 @@ async def test_facts_name_id_and_count_of_topics_that_exist(cluster: Cluster) ->
 async def test_a_remade_topic_is_empty_and_begins_at_zero(
     cluster: Cluster, topic: str, brokers: Brokers, writer: Writer
 ) -> None:
-    """For an owner that goes on as well: it learns nothing of it, but from the offsets."""
+    """This also holds for an owner that continues: only the offsets show it."""
     assert await commit(writer, topic, b"1") == Extent(0, 1)
     assert await commit(writer, topic, b"2") == Extent(2, 3)
     await soon(lambda: ends(brokers, topic), (4, 4))
@@ -53,7 +53,7 @@ async def test_confirm_returns_while_the_topic_is_the_same(cluster: Cluster, top
 
 
 async def test_confirm_stops_at_a_remade_topic(cluster: Cluster, topic: str, brokers: Brokers) -> None:
-    """It says which id was wanted and which is found."""
+    """The error names the wanted id and the id that was found."""
     known = (await brokers.facts())[topic].id
     await cluster.delete(topic)
     await cluster.make(topic)
@@ -81,7 +81,7 @@ async def test_confirm_waits_while_the_topic_is_missing(cluster: Cluster, topic:
 async def test_a_topic_remade_within_a_transaction(
     cluster: Cluster, topic: str, brokers: Brokers, writer: Writer
 ) -> None:
-    """What was written before is gone, and the marker lies in the new one alone."""
+    """Earlier records are gone, and the marker is only in the new topic."""
     other = await cluster.make("u")
     await writer.begin()
     await send(writer, other, b"0")
@@ -95,7 +95,7 @@ async def test_a_topic_remade_within_a_transaction(
 
 
 async def test_a_send_waits_for_a_missing_topic(cluster: Cluster, topic: str, writer: Writer) -> None:
-    """It goes on when there is one."""
+    """The send continues once the topic exists."""
     await commit(writer, topic, b"0")
     name = f"{topic}-nowhere"
     await writer.begin()
@@ -110,7 +110,7 @@ async def test_a_send_waits_for_a_missing_topic(cluster: Cluster, topic: str, wr
 async def test_a_transaction_begins_once_its_topics_are_there(
     cluster: Cluster, topic: str, brokers: Brokers, writer: Writer
 ) -> None:
-    """One that is missing is waited for, and nothing is begun meanwhile."""
+    """The writer waits for a missing topic, and begins nothing meanwhile."""
     name = f"{topic}-nowhere"
     beginning = asyncio.create_task(writer.begin(topic, name))
     done, _ = await asyncio.wait({beginning}, timeout=0.5)
@@ -124,7 +124,7 @@ async def test_a_transaction_begins_once_its_topics_are_there(
 
 @pytest.mark.parametrize("partition", [0, 7])
 async def test_bounds_of_nothing_are_never_answered(topic: str, brokers: Brokers, partition: int) -> None:
-    """A reader asks for a topic, or a partition, that is missing until its patience is over."""
+    """A reader keeps asking for a missing topic or partition until its patience ends."""
     asked = topic if partition else f"{topic}-nowhere"
     asking = asyncio.create_task(bounds(brokers, asked, "read_committed", partition))
     done, _ = await asyncio.wait({asking}, timeout=1.0)

@@ -9,7 +9,7 @@ from tests.contract.clusters import Cluster
 
 
 async def test_a_marker_takes_an_offset_behind_each_transaction(topic: str, brokers: Brokers, writer: Writer) -> None:
-    """What is written next begins behind it, and answers say so."""
+    """The next record starts after the marker, and answers say so."""
     assert await commit(writer, topic, b"1", b"2") == Extent(0, 2)
     assert await abort(writer, topic, b"3") == Extent(3, 4)
     assert await commit(writer, topic, b"4") == Extent(5, 6)
@@ -21,7 +21,7 @@ async def test_a_marker_takes_an_offset_behind_each_transaction(topic: str, brok
 async def test_a_transaction_is_ended_in_every_partition_that_it_wrote_to(
     cluster: Cluster, brokers: Brokers, writer: Writer
 ) -> None:
-    """Each gets a marker; topics that it sent nothing to get none."""
+    """Each written partition gets a marker; topics without records from it get none."""
     topics = [await cluster.make(name) for name in "uvw"]
     await writer.begin()
     assert [await send(writer, topic, b"1") for topic in topics[:2]] == [Extent(0, 1)] * 2
@@ -35,7 +35,7 @@ async def test_a_transaction_is_ended_in_every_partition_that_it_wrote_to(
 async def test_topics_that_a_transaction_begins_with_are_ended_with_it(
     cluster: Cluster, brokers: Brokers, writer: Writer
 ) -> None:
-    """Each gets a marker, written to or not, and so do others that are sent to."""
+    """Each gets a marker, whether written to or not, and so do other topics that receive records."""
     topics = [await cluster.make(name) for name in "uvwx"]
     await writer.begin(*topics[:2])
     assert await send(writer, topics[0], b"1") == Extent(0, 1)
@@ -60,7 +60,7 @@ async def test_a_transaction_without_a_record_leaves_no_trace(topic: str, broker
 
 
 async def test_whoever_fences_aborts_what_was_open(cluster: Cluster, topic: str, brokers: Brokers) -> None:
-    """The zombie's records stay for readers of uncommitted ones, its id goes on, and nothing more comes of it."""
+    """The zombie's records remain for readers of uncommitted ones; its id stays in use, but it writes nothing."""
     zombie = await brokers.fence(0)
     await zombie.begin()
     await send(zombie, topic, b"1")
@@ -77,7 +77,7 @@ async def test_whoever_fences_aborts_what_was_open(cluster: Cluster, topic: str,
 
 
 async def test_a_fenced_commit_is_refused(topic: str, brokers: Brokers) -> None:
-    """And the writer is of no use any more."""
+    """The writer then becomes unusable."""
     zombie = await brokers.fence(0)
     await zombie.begin()
     await send(zombie, topic, b"1")
@@ -93,7 +93,7 @@ async def test_a_fenced_commit_is_refused(topic: str, brokers: Brokers) -> None:
 async def test_a_fenced_idle_writer_learns_of_it_with_its_next_record(
     topic: str, brokers: Brokers, writer: Writer, *, named: bool
 ) -> None:
-    """To begin asks nobody; topics that it begins with are asked for beside, and the first record has the answer."""
+    """Beginning asks nobody; its topics are requested meanwhile, and the first record receives the answer."""
     await commit(writer, topic, b"1")
     await brokers.fence(0)
     await writer.begin(*[topic] * named)
@@ -106,7 +106,7 @@ async def test_a_fenced_idle_writer_learns_of_it_with_its_next_record(
 
 
 async def test_partitions_and_applications_are_fenced_apart(cluster: Cluster) -> None:
-    """Each has a producer id of its own, which all records of it tell."""
+    """Each has its own producer id, which all of its records carry."""
     topic = await cluster.make("t", 2)
     brokers, others = cluster.brokers("a"), cluster.brokers("b")
     writers = [await brokers.fence(0), await brokers.fence(1), await others.fence(0)]
@@ -120,7 +120,7 @@ async def test_partitions_and_applications_are_fenced_apart(cluster: Cluster) ->
 
 
 async def test_a_producer_id_lasts_from_owner_to_owner(cluster: Cluster, topic: str, brokers: Brokers) -> None:
-    """However many there were, with transactions open or not."""
+    """This holds for any number of owners, with or without open transactions."""
     ids = set()
     for number in range(3):
         writer = await cluster.brokers("a").fence(0)
@@ -134,7 +134,7 @@ async def test_a_producer_id_lasts_from_owner_to_owner(cluster: Cluster, topic: 
 
 
 async def test_an_open_transaction_holds_up_readers_of_committed_records_alone(cluster: Cluster, topic: str) -> None:
-    """Of everybody's records: those of others behind it, with a transaction or without, are shown when it has ended."""
+    """It hides later records of all writers, with or without a transaction, until it has ended."""
     brokers, others = cluster.brokers("a"), cluster.brokers("b")
     writer, other = await brokers.fence(0), await others.fence(0)
     await commit(other, topic, b"0")
@@ -152,7 +152,7 @@ async def test_an_open_transaction_holds_up_readers_of_committed_records_alone(c
 
 
 async def test_two_open_transactions_hold_up_from_the_older_one(cluster: Cluster, topic: str, brokers: Brokers) -> None:
-    """When that ends, from the younger one."""
+    """After the older one ends, they hold up readers from the younger one on."""
     older, younger = await brokers.fence(0), await cluster.brokers("b").fence(0)
     await older.begin()
     await send(older, topic, b"1")
@@ -169,7 +169,7 @@ async def test_two_open_transactions_hold_up_from_the_older_one(cluster: Cluster
 
 
 async def test_a_writer_is_held_to_its_order_of_calls(topic: str, writer: Writer) -> None:
-    """No record outside of a transaction, no transaction within one, no end without a beginning."""
+    """No record is sent outside a transaction, none begins within another, and none ends without beginning."""
     with pytest.raises(IllegalOperation):
         await send(writer, topic, b"1")
     with pytest.raises(AssertionError):
@@ -182,7 +182,7 @@ async def test_a_writer_is_held_to_its_order_of_calls(topic: str, writer: Writer
 
 
 async def test_pages_keep_keys_times_and_headers(topic: str, brokers: Brokers, writer: Writer) -> None:
-    """Whatever their size: a record fills a batch of its own, if it must; deletions and records without a key too."""
+    """This holds for any size: a record may fill its own batch; deletions and keyless records are kept."""
     pages = writer.pages()
     written = [(b"a", b"1", 5, [("input", b"7"), ("x", b"")]), (None, b"2", 6, []), (b"b", None, STAMP_MS, [])]
     for record in written:
@@ -198,7 +198,7 @@ async def test_pages_keep_keys_times_and_headers(topic: str, brokers: Brokers, w
 
 
 async def test_empty_pages_cannot_be_sent(topic: str, writer: Writer) -> None:
-    """Nobody sends them; who does, learns of it."""
+    """No caller sends them; one that did would get an error."""
     await writer.begin()
     with pytest.raises(IndexError):
         await writer.send(topic, writer.pages())

@@ -1,4 +1,4 @@
-"""The live backward loss: what the row of a series says of a Markov adversary, and that no output depends on it."""
+"""The live backward loss: a series' row describes a Markov adversary, and no output depends on it."""
 
 import json
 
@@ -29,19 +29,19 @@ def log(**members: object) -> list[Record]:
 
 
 def spent(run: Run) -> dict[int, int]:
-    """Return what each step of a run's ledger spent, in nano-epsilon, by timestamp."""
+    """Return the spend of each step in a run's ledger, in nano-epsilon, by timestamp."""
     entries = [json.loads(entry) for entry in run.ledger]
     return {entry["timestamp"]: entry.get("epsilon_nano", 0) for entry in entries if entry["entry"] == "release"}
 
 
 def loss_of(run: Run) -> float | None:
-    """Return what the row says now."""
+    """Return the loss that the row contains now."""
     return run.rows["a"].backward_loss
 
 
 @pytest.mark.parametrize("scheme", list(SCHEMES))
 def test_is_that_of_every_step_one_by_one(scheme: str) -> None:
-    """Steps without event count as ones that spend nothing (design section 7): the whole sequence gives the same."""
+    """Steps without event count as zero spends (design section 7): the whole sequence gives the same loss."""
     run, last = Run(KNOWN), 2_001
     for record in log(scheme=SCHEMES[scheme])[:-1]:
         run.feed(record)
@@ -54,7 +54,7 @@ def test_is_that_of_every_step_one_by_one(scheme: str) -> None:
 
 
 def test_no_output_depends_on_it() -> None:
-    """Known, unknown or not named: releases and rejects are the same bytes, the ledger but for the policy's own."""
+    """Known, unknown or unnamed, it changes no byte of releases and rejects, and in the ledger only the policy."""
     known, unknown = (Run(context).feed_all(log()) for context in (KNOWN, Context(KEYS, limits=LIMITS)))
     assert known.outputs == unknown.outputs
     nameless = Run(KNOWN).feed_all(log(correlation=None))
@@ -64,13 +64,13 @@ def test_no_output_depends_on_it() -> None:
 
 
 def test_what_is_not_known_never_fades() -> None:
-    """Under a name that the configuration lacks the loss is the sum of all spends, which always holds."""
+    """Under a name missing from the configuration, the loss is the sum of all spends, which is always valid."""
     run = Run(Context(KEYS, limits=LIMITS)).feed_all(log())
     assert run.rows["a"].backward_loss == pytest.approx(sum(spent(run).values()) / 1e9)
 
 
 def test_over_policy_versions() -> None:
-    """Nothing fades from one period to the next; it ends with a policy that names none, and begins anew after it."""
+    """Nothing fades between periods; the loss ends with a policy that names none, and starts over after it."""
     run = Run(KNOWN).feed_all([policy("a", correlation="household"), *(observation("a", at, 1) for at in (1, 2, 3))])
     first = loss_of(run)
     assert first
@@ -86,7 +86,7 @@ def test_over_policy_versions() -> None:
 
 
 def test_rows_hold_it_and_ledger_and_releases_give_it_back() -> None:
-    """After every record: the stored row reads back equal, `recover` rebuilds the same bytes."""
+    """After every record, the stored row reads back equal, and `recover` rebuilds the same bytes."""
     run = Run(KNOWN)
     for record in log():
         run.feed(record)
@@ -98,7 +98,7 @@ def test_rows_hold_it_and_ledger_and_releases_give_it_back() -> None:
 
 
 def test_a_row_without_one_is_that_of_earlier_versions() -> None:
-    """Twenty fields, as before there was a backward loss: such rows are read, and series without one pay no byte."""
+    """Rows with twenty fields, from before the backward loss, are read; series without one need no extra byte."""
     without, with_one = Run(KNOWN).feed_all(log(correlation=None)).rows["a"], Run(KNOWN).feed_all(log()).rows["a"]
     for row, fields in ((without, 20), (with_one, 21)):
         assert len(json.loads(dict(rows.dump(row, None, set()))[b"sa"])) == fields

@@ -21,7 +21,7 @@ def policy(neighbours: dict[str, object], **members: object) -> dict[str, object
 
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD_REMOVE], ids=["replace", "add-remove"])
 def test_the_most_frequent_item_is_chosen(neighbours: dict[str, object]) -> None:
-    """At a budget at which no other is likely; a release names it, and the scale 1/e."""
+    """The budget makes any other item unlikely; a release has the item and the scale 1/e."""
     run = Run().feed_all([policy(neighbours), watermark(0)])
     for nth, item in enumerate(["mitte", "größe", "north", "größe", "south", 7]):
         run.feed(contribution(nth, f"m{nth}", item))
@@ -35,7 +35,7 @@ def test_the_most_frequent_item_is_chosen(neighbours: dict[str, object]) -> None
 
 
 def test_empty_and_even_steps_are_drawn_evenly() -> None:
-    """Where no item is ahead each has the same chance, whatever epsilon is."""
+    """If no item is ahead, each has the same chance, whatever epsilon is."""
     run = Run().feed_all([policy(REPLACE), watermark(0), watermark(3000)])
     drawn = [orjson.loads(release)["value"] for release in run.releases]
     assert len(drawn) == 300
@@ -45,7 +45,7 @@ def test_empty_and_even_steps_are_drawn_evenly() -> None:
 @pytest.mark.parametrize("scheme", ["uniform", "balanced", "adaptive"])
 @pytest.mark.parametrize("epsilon", [1e5, 1.0])
 def test_rebuilt_from_ledger_and_releases(scheme: str, epsilon: float) -> None:
-    """State comes back from what releases say; all schemes take choices."""
+    """The state is recovered from the releases; all schemes support choices."""
     protection = {"level": "landmark", "step": 10, "landmarks": [[20, 40], 70], "spare": 1}
     run = Run().feed_all([policy(ADD_REMOVE, scheme={"name": scheme}, epsilon=epsilon, protection=protection)])
     run.feed_all([watermark(0), contribution(3, "a", "mitte"), watermark(95)])

@@ -1,4 +1,4 @@
-"""Raw counts and members leave memory in no form: not in rows, outputs, headers, representations or errors."""
+"""Raw counts and members never leave memory: not in rows, outputs, headers, representations or errors."""
 
 from hashlib import blake2b
 from typing import Any
@@ -19,7 +19,7 @@ from tests.run import ADAPTIVE, BALANCED, KEYS
 KEY = bytes(range(32))
 SEEDS = [f"{0xC0FFEE00 + nth:064x}" for nth in range(8)]
 MEMBERS = [f"canary-member-{nth}" for nth in range(1237)]
-"""As many as no epsilon, no offset and no time here is."""
+"""Members whose number differs from every epsilon, offset and time here."""
 UNCLAMPED = {"kind": "counts", "keys": ["walk", "ride"], "clamp": False}
 
 
@@ -47,7 +47,7 @@ def records(collect: object, scheme: object) -> list[InputRecord]:
 @pytest.mark.parametrize("collect", [REPLACE, PAN_PRIVATE], ids=["bare", "pan-private"])
 @pytest.mark.parametrize("scheme", [ADAPTIVE, BALANCED], ids=["adaptive", "balanced"])
 def test_nothing_raw_is_written(collect: object, scheme: object) -> None:
-    """Members, digests, seeds and true counts stand in nothing that leaves the decider."""
+    """Nothing that leaves the decider contains members, digests, seeds or true counts."""
     written: list[bytes] = []
 
     def put(key: bytes | None, value: bytes, _timestamp_ms: int, headers: list[tuple[str, bytes]]) -> None:
@@ -75,7 +75,7 @@ def test_nothing_raw_is_written(collect: object, scheme: object) -> None:
 
 
 def test_rows_grow_by_a_few_integers() -> None:
-    """Whatever was contributed; and rows of other series, and rows stored before, are as they were."""
+    """This holds for any contributions; rows of other series and rows stored earlier stay unchanged."""
     collection = Collection(KEY)
     found: list[dict[bytes, bytes]] = []
     log = records(PAN_PRIVATE, ADAPTIVE)
@@ -95,7 +95,7 @@ def test_rows_grow_by_a_few_integers() -> None:
 
 
 def test_representations_and_errors_show_nothing() -> None:
-    """A traceback with any of these values in it tells neither who nor what, and no seed."""
+    """A traceback with any of these values reveals no member, no item and no seed."""
     shown = [repr(wire.decode(orjson.dumps(record))) for record in (
         contribution(3, "canary", "walk"), watermark(3, SEEDS[0]), intrusion(SEEDS[1]))]  # fmt: skip
     collection = Collection(KEY)

@@ -1,4 +1,4 @@
-"""Collected data: contributions into memory, watermarks into releases, intrusions into the ledger."""
+"""Collected data: contributions go into memory, watermarks make releases, intrusions make ledger entries."""
 
 import itertools
 import json
@@ -28,7 +28,7 @@ def released(run: Run) -> list[tuple[int, Any]]:
 
 
 def test_items_become_counts() -> None:
-    """A step is released when a watermark ends it, with one item a member."""
+    """A step is released when a watermark ends it, with one item per member."""
     run = Run()
     run.feed(collected())
     assert reason(run.feed(contribution(100, "ada", "walk"))) == "early", "nothing is open yet"
@@ -57,7 +57,7 @@ def test_items_become_counts() -> None:
 
 
 def test_a_watermark_closes_every_step_before_it() -> None:
-    """Empty ones too, and those that it jumped over, in order; and opens the next ones."""
+    """It closes them in order, including empty and skipped ones, and opens the next ones."""
     run = Run().feed_all([collected(), watermark(5), contribution(19, "ada", "ride"), watermark(45)])
     empty = {"walk": 0, "ride": 0}
     assert released(run) == [(0, empty), (10, {"walk": 0, "ride": 1}), (20, empty), (30, empty)]
@@ -68,7 +68,7 @@ def test_a_watermark_closes_every_step_before_it() -> None:
 
 
 def test_a_watermark_too_far_ahead() -> None:
-    """It would close more than 10,000 steps at once, and changes nothing."""
+    """It would close more than 10,000 steps together, so it changes nothing."""
     run = Run().feed_all([collected(), watermark(0)])
     assert reason(run.feed(watermark(STEP * 10_001))) == "future"
     assert isinstance(run.feed(watermark(STEP * 10_000)), WatermarkAdvance)
@@ -80,7 +80,7 @@ def test_a_watermark_too_far_ahead() -> None:
 
 @pytest.mark.parametrize("key", ["{nth:0200}", '"\\{nth}', "\x01{nth}", "ward {nth} \N{PILE OF POO}"])
 def test_a_watermark_publishes_at_most_64_mib(key: str) -> None:
-    """Counted by hand: the key names of value and measurement, and the longest numbers."""
+    """The hand-counted size covers key names of value and measurement and the longest numbers."""
     keys = [key.format(nth=nth) for nth in range(100)]
     run = Run().feed_all([collected(value={"kind": "counts", "keys": keys}), watermark(0)])
     row = run.rows["ward-3"]
@@ -109,7 +109,7 @@ def given_up(collect: object = REPLACE) -> Run:
 
 
 def test_what_was_given_up_is_passed_over() -> None:
-    """The first watermark afterwards opens nothing, since a lost one may have done it before."""
+    """The first later watermark opens nothing, since a lost one may already have done so."""
     run = given_up()
     assert reason(run.feed(contribution(15, "ada", "walk"))) == "early"
     assert reason(run.feed(watermark(9))) == "duplicate"
@@ -131,13 +131,13 @@ def test_what_was_given_up_is_passed_over() -> None:
 
 
 def test_jumping_over_what_was_given_up() -> None:
-    """What was never open behind it is empty, as ever."""
+    """Steps after it that were never open are empty, as usual."""
     run = given_up().feed_all([watermark(35), watermark(75)])
     assert [at for at, _ in released(run)] == [0, 50, 60]
 
 
 def test_an_intrusion_where_nothing_is_counted() -> None:
-    """It exposes nothing of steps that were given up, and never has an empty entry."""
+    """It exposes nothing of abandoned steps, and never has an empty entry."""
     run = given_up(PAN_PRIVATE)
     assert reason(run.feed(intrusion())) == "early"
     run.feed(watermark(35))
@@ -148,7 +148,7 @@ def test_an_intrusion_where_nothing_is_counted() -> None:
 
 
 def test_a_new_version_and_the_end_drop_what_is_open() -> None:
-    """Unread; the next watermark opens anew, behind the last decided step."""
+    """They are dropped unread; the next watermark opens steps after the last decided one."""
     run = Run().feed_all([collected(), watermark(0), contribution(5, "ada", "walk"), watermark(10)])
     run.feed(contribution(12, "ada", "walk"))
     assert run.collection.floor() == 1
@@ -192,7 +192,7 @@ def test_other_series_take_none_of_it(record: Record) -> None:
 
 
 def test_an_intrusion() -> None:
-    """It adds noise to what is open, and says in the ledger what was exposed; bare counters cannot be mended."""
+    """It adds noise to open counters and records in the ledger what was exposed; bare counters cannot be fixed."""
     run = Run().feed_all([collected(collect=PAN_PRIVATE), watermark(25)])
     before = [list(counters.cells) for counters in run.collection.counted("ward-3").values()]
     assert isinstance(run.feed(intrusion()), ProcessedRecord)
@@ -219,7 +219,7 @@ HOSTILE = st.fixed_dictionaries(
 @settings(max_examples=scaled(60), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(HOSTILE | schedules().map(lambda log: log[-1]), max_size=12))
 def test_hostile_records_are_answered(records: list[dict[str, Any]]) -> None:
-    """Whatever a record holds, it is decided or rejected, and nothing is raised."""
+    """Any record is decided or rejected, and nothing is raised."""
     run = Run(limited(lifetime_nano=10**15)).feed_all([collected(collect=PAN_PRIVATE), watermark(0)])
     for record in records:
         before = len(run.rejects)
@@ -228,7 +228,7 @@ def test_hostile_records_are_answered(records: list[dict[str, Any]]) -> None:
 
 
 def test_lost_counters_are_noticed() -> None:
-    """A row that has steps open while memory has none stops the work instead of publishing empty counts."""
+    """If a row has open steps that memory lacks, work stops instead of publishing empty counts."""
     for record in (contribution(5, "ada", "walk"), watermark(10), intrusion()):
         run = Run().feed_all([collected(collect=PAN_PRIVATE), watermark(0)])
         run.collection = Collection(bytes(32))
@@ -237,7 +237,7 @@ def test_lost_counters_are_noticed() -> None:
 
 
 def test_series_that_come_and_go_leave_nothing_behind() -> None:
-    """Where one step stays open, what told of the others is sorted out when they are dropped."""
+    """If one step stays open, data about dropped series is cleaned up when they are dropped."""
     collection = Collection(bytes(32))
     for nth in range(1000):
         gathers = Tally(("walk",), 1, 1)

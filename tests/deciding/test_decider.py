@@ -1,4 +1,4 @@
-"""A batch decided record by record: what comes out, what is counted, which rows are to be stored."""
+"""A batch decided record by record: its outputs, its counts, and the rows to store."""
 
 from collections import Counter
 
@@ -77,7 +77,7 @@ EVENTS = (
 
 
 def test_what_comes_out_is_what_each_record_alone_came_to() -> None:
-    """Outputs stand in the order of their input, which each names, and rows are seen by the records after them."""
+    """Outputs follow the order of their input, which each one names; later records see earlier rows."""
     desk, alone, collection = Desk(), dict[str, SeriesRow](), Collection(bytes(32))
     desk.decider.decide(records(*EVENTS))
     for record in records(*EVENTS):
@@ -103,7 +103,7 @@ def test_what_comes_out_is_what_each_record_alone_came_to() -> None:
 
 
 def test_what_is_counted() -> None:
-    """Decisions by scheme, rejects by reason, the spend; a series without row is looked for once."""
+    """Decisions by scheme, rejects by reason and the spend are counted; a missing row is looked up only once."""
     desk = Desk()
     desk.decider.decide(records(*EVENTS))
     decided = desk.decider.decisions
@@ -118,7 +118,7 @@ def test_what_is_counted() -> None:
 
 
 def test_growth_of_the_budget_in_use() -> None:
-    """Over batches it adds up to what each version used; policies that cannot be used up do not count."""
+    """Over batches, it adds up to the usage of each version; policies that cannot be used up do not count."""
     known: dict[str, SeriesRow] = {}
     grown: Counter[tuple[str, str]] = Counter()
     used: Counter[tuple[str, str]] = Counter()
@@ -144,7 +144,7 @@ def test_growth_of_the_budget_in_use() -> None:
 
 
 def test_growth_under_versions_of_one_batch() -> None:
-    """Where a version follows another within a batch, each one's growth counts, as if every record were a batch."""
+    """If one version follows another in a batch, the growth of each counts, as with one batch per record."""
     batch = records(
         observation("home-1", 1, 1.0),
         policy("home-1", 2, epsilon=0.5, scheme=ADAPTIVE),
@@ -174,7 +174,7 @@ def test_growth_under_versions_of_one_batch() -> None:
 
 
 def test_rows_to_store() -> None:
-    """Each series that changed once, a shared default policy once, nothing for what was rejected."""
+    """Each changed series is stored once, a shared default policy once, and nothing for rejects."""
     desk = Desk()
     desk.decider.decide(records(*EVENTS))
     kinds = Counter(key[:1] for key, _ in desk.decider.stored())
@@ -187,7 +187,7 @@ def test_rows_to_store() -> None:
 
 
 def test_an_entry_that_differs_ends_the_batch_before_it_is_written() -> None:
-    """What ``settle`` raises is raised, and neither the entry nor its release went out."""
+    """An error from ``settle`` is raised, and neither the entry nor its release is sent."""
 
     class DiffersError(Exception):
         """Two entries for one place."""
@@ -204,7 +204,7 @@ def test_an_entry_that_differs_ends_the_batch_before_it_is_written() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from(["home-1", "home-2"]), st.integers(0, 9)), max_size=30), st.data())
 def test_slices_change_nothing(sent: list[tuple[str, int]], data: st.DataObject) -> None:
-    """However a batch is cut into slices, the same bytes come out."""
+    """Any division of a batch into slices produces the same bytes."""
     events = records(*(observation(series, step, 1.0) for series, step in sent))
     whole, cut = Desk(), Desk()
     whole.decider.decide(events)
@@ -218,7 +218,7 @@ def test_slices_change_nothing(sent: list[tuple[str, int]], data: st.DataObject)
 
 
 def test_watermarks_fill_a_batch() -> None:
-    """Watermarks close thousands of steps: a batch ends behind the one that fills it, and the rest is left whole."""
+    """Watermarks close thousands of steps: a batch ends after the one that fills it, and the rest stays whole."""
     wards = [f"ward-{nth}" for nth in range(4)]
     plain: dict[str, object] = {"kind": "counts", "keys": ["walk"]}
     collect = {"neighbours": "replace", "open_steps": 1}

@@ -53,7 +53,7 @@ def read(value: bytes) -> dict[str, Any]:
 
 
 def test_the_worked_example_of_the_design() -> None:
-    """The policy and first event of the design give its figures: budgets, scale, landmarks left, order of members."""
+    """The design's policy and first event give its figures: budgets, scale, landmarks left, member order."""
     run = Run().feed_all([EXAMPLE, observation("home-7", 1338534000000, 1.011)])
     policy_entry, release_entry = (read(entry) for entry in run.ledger)
     release = read(run.releases[0])
@@ -121,7 +121,7 @@ REASONS: dict[str, tuple[Context, list[dict[str, object] | bytes | None]]] = {
 
 @pytest.mark.parametrize("reason", list(REASONS))
 def test_every_reason(reason: str) -> None:
-    """Each reason code but the reserved `early` comes of a record of its own, and the reject names the record."""
+    """Each reason code but the reserved `early` comes from its own record, which the reject names."""
     context, records = REASONS[reason]
     run = Run(context)
     outcomes = [run.feed(record) for record in records]
@@ -136,7 +136,7 @@ def test_every_reason(reason: str) -> None:
 
 
 def test_no_reason_is_forgotten() -> None:
-    """The table above holds every code of the design; two are of collected data alone."""
+    """The table above has every code of the design; two apply only to collected data."""
     assert set(REASONS) == set(get_args(Reason)) - {"early", "input-lost"}
 
 
@@ -198,7 +198,7 @@ def test_which_check_comes_first(context: Context, records: list[dict[str, objec
 
 
 def test_a_rejected_record_changes_nothing() -> None:
-    """After each rejected record the row is the same object, and later bytes are as if it had not come."""
+    """After each rejected record, the row is the same object, and later bytes are as if it had not arrived."""
     good = [policy("a"), observation("a", 5, 1), observation("a", 6, 2), observation("a", 9, 3)]
     bad: list[dict[str, object] | bytes | None] = [
         *(b"", None, b"[]", observation("a", 5, 1), observation("a", 4, 1), observation("a", 50, "x"), policy("a")),
@@ -237,7 +237,7 @@ def test_a_default_policy_rules_until_the_first_own_one() -> None:
     "members", [{"protection": {"level": "event"}}, {"protection": {"level": "user", "length": 5}}, {}]
 )
 def test_default_policies_are_shared(members: dict[str, object]) -> None:
-    """A series under a default policy of any level keeps naming it, so that its row holds no copy."""
+    """A series under a default policy of any level keeps the policy's name, so its row has no copy."""
     context = Context(KEYS, (default("*", **members),))
     run = Run(context).feed_all([observation("a", 5, 1), observation("a", 6, 1)])
     assert run.rows["a"].default == context.defaults[0].digest
@@ -254,7 +254,7 @@ def test_routing_trusts_key_and_partition() -> None:
 
 
 def test_the_clock_counts_only_where_it_is_asked_for() -> None:
-    """Append times change no byte of releases and ledger entries of events, unless a bound on the future is set."""
+    """Append times change no byte of releases and event entries, unless a limit on the future is set."""
     records = [policy("a"), observation("a", 5, 1), observation("a", 6, 1)]
     one, other = Run(), Run()
     for record in records:
@@ -268,7 +268,7 @@ def test_the_clock_counts_only_where_it_is_asked_for() -> None:
 
 
 def test_message_keys_and_timestamps() -> None:
-    """Entries of releases carry the step's start, others the input's time; keys are the series."""
+    """Release entries have the step's start as timestamp, others the input's time; the key is the series."""
     run = Run()
     adopted = run.feed(policy("größe", protection={"level": "landmark", "step": 10}), appended_ms=77)
     decided = run.feed(observation("größe", 25, 1), appended_ms=78)
@@ -282,7 +282,7 @@ def test_message_keys_and_timestamps() -> None:
 
 
 def test_the_policy_of_the_ledger_is_the_records() -> None:
-    """The policy entry holds the record's parameters as they were sent, so that an audit needs nothing else."""
+    """The policy entry has the record's parameters as sent, so an audit needs nothing else."""
     record = policy("a", scheme=UNIFORM, value=NUMBER, correlation="x")
     run = Run().feed_all([record])
     parameters = {name: part for name, part in record.items() if name not in {"type", "series", "version"}}

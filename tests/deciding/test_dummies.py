@@ -1,4 +1,4 @@
-"""Dummy landmarks through decision, rows, ledger, rebuild and audit: L' in the place of L, everywhere and for good."""
+"""Dummy landmarks in decision, rows, ledger, rebuild and audit: L' replaces L everywhere and permanently."""
 
 import json
 import re
@@ -44,7 +44,7 @@ def asked(method: str, landmarks: list[Any], version: int = 1, **members: object
 
 
 def log(method: str, landmarks: list[Any]) -> list[Record]:
-    """Return a log of one series: policy, observations, a registration that has to be refused, the end."""
+    """Return a log of one series: policy, observations, a registration that must be refused, and the close."""
     readings = [observation("home-7", step * STEP, step / 3) for step in range(12)]
     late = {"type": "landmarks", "series": "home-7", "add": [20 * STEP]}
     return [asked(method, landmarks), *readings[:6], late, *readings[6:], {"type": "close", "series": "home-7"}]
@@ -52,7 +52,7 @@ def log(method: str, landmarks: list[Any]) -> list[Record]:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_ledger_and_figures(method: str) -> None:
-    """The policy entry holds L' and no `dummies`; the next one the charge, from which S goes on; the audit agrees."""
+    """The policy entry has L' and no `dummies`; the next has the charge, on which S builds; the audit agrees."""
     run = Run().feed_all(log(method, [3000, 7500]))
     policy_entry, dummies_entry = (json.loads(line) for line in run.ledger[:2])
     assert policy_entry["charged_nano"] == 0
@@ -73,7 +73,7 @@ def test_ledger_and_figures(method: str) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_and_rebuilt_rows_go_on_the_same(method: str) -> None:
-    """Through bytes after every record, and rebuilt from the ledger at any point, the rest is the same to the byte."""
+    """Stored as bytes after every record, or rebuilt from the ledger anywhere, they give the same later bytes."""
     records = log(method, [3000, 7500])
     whole = Run().feed_all(records)
     assert TableRun().feed_all(records).outputs == whole.outputs
@@ -89,14 +89,14 @@ def test_rows_and_rebuilt_rows_go_on_the_same(method: str) -> None:
 
 
 def outputs(run: Run) -> list[bytes]:
-    """Return everything that leaves a run: releases, ledger, rejects, and the rows as they are stored."""
+    """Return everything that leaves a run: releases, ledger, rejects, and the stored rows."""
     stored = [part for row in run.rows.values() for pair in rows.dump(row, None, set()) for part in pair]
     return [*run.releases, *run.ledger, *run.rejects, *stored]
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_outputs_depend_on_the_joined_set_alone(method: str) -> None:
-    """Whatever the true landmarks and however they are spelt: the same L' leaves the same bytes, step for step."""
+    """For any true landmarks and spelling, the same L' gives the same bytes, step by step."""
     spellings: list[list[Any]] = [[], [2000], [2000, 2999], [[2000, 3000]], [[2500, 4500]], [2000, 3000, 4000]]
     spellings += [[start * STEP for start in range(10) if number >> start & 1] for number in range(1, 2**10, 23)]
     by_drawn: dict[bytes, list[list[bytes]]] = defaultdict(list)
@@ -115,7 +115,7 @@ def test_outputs_depend_on_the_joined_set_alone(method: str) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_no_true_timestamp_is_written(method: str) -> None:
-    """Timestamps that are no start of a step stand in no output, error or text of a value; only their steps do."""
+    """Timestamps inside a step are in no output, error or text of a value; only their steps are."""
     canaries = [3_141, 7_653, 7_919]
     run = Run().feed_all(log(method, [*canaries, [8_087, 8_117]]))
     refused = asked(method, [*canaries, 99_991], 2)
@@ -136,7 +136,7 @@ def test_no_true_timestamp_is_written(method: str) -> None:
 
 
 def test_series_of_a_default_policy_share_a_draw() -> None:
-    """In rows of their own, and all the same: what all draws have in common would be the true landmarks."""
+    """Separate rows have the same draw: the intersection of different draws would be the true landmarks."""
     record = asked("padding", [3000])
     shared = default("home-*", protection=record["protection"], dummies=record["dummies"])
     run = Run(Context(KEYS, (shared,)))
@@ -158,7 +158,7 @@ def test_series_of_a_default_policy_share_a_draw() -> None:
 
 
 def test_the_fingerprint_tells_nothing_of_the_landmarks() -> None:
-    """A configuration's fingerprint, which is stored, is the same for other true landmarks: nobody can try them out."""
+    """The stored fingerprint of a configuration is the same for other true landmarks: nobody can test guesses."""
     prints = set()
     for landmarks in ([3000], [4000, 5000]):
         record = asked("heuristic", landmarks)
@@ -185,7 +185,7 @@ def test_versions_draw_the_same_and_the_charge_counts_for_life() -> None:
 
 
 def test_a_range_of_decided_steps_is_refused() -> None:
-    """A version whose range begins before the last decided step's end is refused, wherever its landmarks lie."""
+    """A version whose range begins before the last decided step's end is refused, wherever its landmarks are."""
     run = Run().feed_all([policy("home-7", protection={"level": "landmark", "step": STEP}, epsilon=0.5)])
     run.feed(observation("home-7", 4 * STEP, 1))
     for start, reason in ((4, "invalid-policy"), (5, None)):
@@ -198,7 +198,7 @@ def test_a_range_of_decided_steps_is_refused() -> None:
 
 
 def test_the_last_step_of_all() -> None:
-    """A range up to the last timestamp, whose last step ends beyond it, is written so that it can be read back."""
+    """A range up to the last timestamp, whose last step ends after it, can be read back as written."""
     start = LAST_TIMESTAMP_MS // 7000 * 7000 - 14_000
     dummies = {"method": "padding", "probability": 1, "start": start, "end": LAST_TIMESTAMP_MS}
     protection = {"level": "landmark", "landmarks": [start], "step": 7000}
@@ -211,7 +211,7 @@ def test_the_last_step_of_all() -> None:
 
 
 def test_the_longest_range_fits_a_row_and_an_entry() -> None:
-    """Of 65,536 steps every second a landmark, so many intervals as there can be: below what a topic takes."""
+    """With every second one of 65,536 steps a landmark, the most intervals possible stay below a topic's limit."""
     steps = MOST_STEPS["padding"]
     drawn = LandmarkSet(tuple((step, step + 1) for step in range(10**9, 10**9 + steps, 2)))
     record = asked("padding", [], dummies={"method": "padding", "probability": 0.5, "start": 0, "end": steps * STEP})

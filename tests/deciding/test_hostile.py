@@ -27,7 +27,7 @@ from tests.run import (
 @pytest.mark.parametrize("kind", list(KINDS))
 @pytest.mark.parametrize("scheme", list(SCHEMES))
 def test_the_same_log_gives_the_same_bytes(kind: str, scheme: str) -> None:
-    """Every kind under every scheme: the same log twice gives the same bytes, another key others."""
+    """For every kind and scheme, the same log twice gives the same bytes, and another key gives other bytes."""
     value: dict[str, object] = {
         "number": 3.2,
         "location": {"latitude": -10.9, "longitude": -37.1},
@@ -45,7 +45,7 @@ def test_the_same_log_gives_the_same_bytes(kind: str, scheme: str) -> None:
 
 
 def _answered(outcome: Outcome, written: tuple[int, int, int], canary: bytes | None) -> str:
-    """Return what became of a record; assert that it is one decision or one reject, and that the reject says little."""
+    """Return what became of a record; assert that it is one decision or one reject, which reveals little."""
     if isinstance(outcome, RejectedRecord):
         assert written == (0, 0, 1)
         assert canary is None or canary not in outcome.value
@@ -57,7 +57,7 @@ def _answered(outcome: Outcome, written: tuple[int, int, int], canary: bytes | N
 
 
 def test_a_hundred_thousand_hostile_records() -> None:
-    """Whatever comes is answered by exactly one decision or reject; nothing is raised, no payload is in a reject."""
+    """Any record gets exactly one decision or reject; nothing is raised, and no reject has a payload."""
     context = Context(
         KEYS,
         (default("home-*"), default("bus-*", value=LOCATION), default("cell-*", value=COUNTS, scheme=ADAPTIVE)),
@@ -86,7 +86,7 @@ def test_a_hundred_thousand_hostile_records() -> None:
 
 
 def test_a_wrong_answer_would_be_caught() -> None:
-    """A reject that holds its payload, no answer at all, and two answers each fail the same check."""
+    """A reject with its payload, a missing answer and two answers each fail the same check."""
     record, canary = b'{"series":"canary123"', b"canary123"
     real = Run().feed(record)
     assert _answered(real, (0, 0, 1), canary) == "malformed"
@@ -98,7 +98,7 @@ def test_a_wrong_answer_would_be_caught() -> None:
 
 
 def test_policies_with_absurd_parameters() -> None:
-    """Parameters at the ends of what doubles hold are refused or ruled by; publishing under them raises nothing."""
+    """Parameters at the limits of doubles are refused or take effect; publishing under them raises nothing."""
     huge = [0, 1, -1, 1e-9, 5e-324, 1e-310, 1e-100, 1e-99, 1e99, 1e100, 1e101, 1.7e308, -1.7e308, 2**53, 0.1, 1e16]
     generator = np.random.default_rng(2)
     ruled = 0
@@ -129,7 +129,7 @@ def test_policies_with_absurd_parameters() -> None:
 @pytest.mark.parametrize("levels", [300, 1_000, 100_000])
 @pytest.mark.parametrize(("begins", "ends"), [("[", "]"), ('{"a":', "}")])
 def test_members_nested_too_deeply_are_refused(begins: str, ends: str, levels: int) -> None:
-    """Wherever they stand in a record; what comes after it is processed."""
+    """This holds anywhere in a record; later records are processed."""
     deep = begins * levels + "1" + ends * levels
     run = Run()
     run.feed(policy("a"))

@@ -1,4 +1,4 @@
-"""How many landmark steps have an event, as `replay` and `send` say it, against the flags in the ledger."""
+"""How many landmark steps have an event, as `replay` and `send` report it, and as the ledger flags it."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ def protected(series: str, version: int, steps: set[int]) -> dict[str, object]:
 
 @given(data=st.data())
 def test_as_sent_and_as_written(data: st.DataObject) -> None:
-    """Both count what a brute force over all steps counts; what have an event is what the worker flagged."""
+    """Both equal a brute-force count over all steps; those with an event are the ones that the worker flagged."""
     run = Run(limited(lifetime_nano=10**12, accept_weaker_policies=True))
     as_sent, as_written = LandmarksMet(), LandmarksMet()
     landmarks: dict[str, set[int]] = {series: set() for series in SERIES}  # known in time, of all versions
@@ -64,7 +64,7 @@ def test_as_sent_and_as_written(data: st.DataObject) -> None:
 
 
 def test_late_and_double_events_and_passed_landmarks_do_not_count() -> None:
-    """A second event of a step, one before the last, and a landmark whose step is over."""
+    """These are a second event of a step, an event before the last, and a landmark whose step is over."""
     met = LandmarksMet()
     records = [
         protected("a", 1, {1, 3}),
@@ -79,7 +79,7 @@ def test_late_and_double_events_and_passed_landmarks_do_not_count() -> None:
 
 
 def test_steps_that_are_open_count_in_any_order() -> None:
-    """Readings come later than others within an open step, and so do landmarks, which are left out all the same."""
+    """Within an open step, readings may come out of order, and landmarks too, which are still left out."""
     protection = {"level": "landmark", "step": 40, "unit": 2, "open_steps": 2, "landmarks": [[10, 14], [30, 32]]}
     within = {"level": "landmark", "step": 2, "within": "sum", "open_steps": 30, "landmarks": [[10, 14], [30, 32]]}
     for ruling in (units(series="a", protection=protection), policy("a", protection=within)):
@@ -92,7 +92,7 @@ def test_steps_that_are_open_count_in_any_order() -> None:
 
 
 def test_a_version_brings_landmarks_of_units_that_are_open() -> None:
-    """Readings of their units came before the version: they count, as they do if a record registers the landmark."""
+    """Readings of their units came before the version: they count, as if a record registered the landmark."""
     protection: dict[str, Any] = {"level": "landmark", "step": 10, "unit": 2, "open_steps": 2}
     later = {"type": "landmarks", "series": "a", "add": [4]}
     version = units(series="a", protection=protection | {"landmarks": [4]}) | {"version": 2}
@@ -106,7 +106,7 @@ def test_a_version_brings_landmarks_of_units_that_are_open() -> None:
 
 
 def test_watermarks_close_steps() -> None:
-    """A reading behind one is refused as late; a landmark step that it would have met has met nothing."""
+    """A reading after a watermark that closes its step is refused as late; its landmark step has no event."""
     protection = {"level": "landmark", "step": 2, "within": "sum", "open_steps": 30, "landmarks": [[10, 14]]}
     watermark = {"type": "watermark", "series": "a", "timestamp": 12}
     for marks, met_steps in (([], 2), ([watermark], 1)):
@@ -119,7 +119,7 @@ def test_watermarks_close_steps() -> None:
 
 
 def test_replay_counts_units_whose_readings_come_later(tmp_path: Path, cli: Cli) -> None:
-    """The day that is a landmark comes last in its week, which is open, so all of its readings are taken."""
+    """The landmark day comes last in its week, which is still open, so all its readings are accepted."""
     hours = [observation("sugar-1", at * HOUR_MS, 1.0) for at in (*range(24, 168), *range(24), 400)]
     divided = {"level": "landmark", "step": 168 * HOUR_MS, "unit": HOUR_MS, "open_steps": 1}
     ruling = units(protection=divided | {"landmarks": [[0, 12 * HOUR_MS]]})
@@ -130,7 +130,7 @@ def test_replay_counts_units_whose_readings_come_later(tmp_path: Path, cli: Cli)
 
 
 def test_landmarks_under_dummies_are_not_known() -> None:
-    """Of a policy that is sent; the ledger has the drawn ones, which are public."""
+    """This applies to a sent policy; the ledger has the drawn landmarks, which are public."""
     hidden = {"method": "padding", "probability": 0.5, "start": 0, "end": 200}
     record = {**protected("a", 1, {3}), "dummies": hidden}
     met, written = LandmarksMet(), LandmarksMet()
@@ -145,7 +145,7 @@ def test_landmarks_under_dummies_are_not_known() -> None:
 
 
 def test_default_policies_are_known_by_their_globs() -> None:
-    """The first that matches; no event yet says nothing."""
+    """The first matching glob counts; without an event, nothing is said yet."""
     landmarks = {"level": "landmark", "landmarks": [3], "step": STEP_MS}
     met = LandmarksMet((default("a*", protection=landmarks), default("*", protection={"level": "event"})))
     list(met.sent([json.dumps(observation("b1", 3, 1.0)).encode()]))
@@ -155,7 +155,7 @@ def test_default_policies_are_known_by_their_globs() -> None:
 
 
 def test_series_that_missed_theirs_are_named() -> None:
-    """Each that has events; one without events only where nothing met a landmark."""
+    """Each series with events is named; one without events only if nothing met a landmark."""
     met = LandmarksMet()
     list(met.sent(json.dumps(protected(name, 1, {3})).encode() for name in "abc"))
     assert met.missed == []
@@ -168,7 +168,7 @@ def test_series_that_missed_theirs_are_named() -> None:
 
 
 def test_replay_says_it(tmp_path: Path, cli: Cli) -> None:
-    """Beside its counts: on standard error in words, among the totals for programs; without landmarks nothing more."""
+    """The counts are on standard error in words, and in totals for programs; without landmarks, there are none."""
 
     def replayed(name: str, *records: dict[str, object], words: tuple[str, ...] = ()) -> tuple[str, str]:
         file = tmp_path / f"{name}.jsonl"
@@ -186,7 +186,7 @@ def test_replay_says_it(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_each_series_of_units_must_meet_one_of_its_landmarks(tmp_path: Path, cli: Cli) -> None:
-    """The ledger has no entry of a unit that is left out, and a week away that was written wrongly was published."""
+    """The ledger has no entry for an omitted unit, and a week away with a wrong date was published."""
     begun = 472_222 * HOUR_MS
     divided = {"level": "landmark", "step": 24 * HOUR_MS, "unit": HOUR_MS, "open_steps": 1}
     near, far = ([[begun + day * 24 * HOUR_MS, begun + (day + 1) * 24 * HOUR_MS]] for day in (2, 200))

@@ -1,4 +1,4 @@
-"""Rows from ledger and releases alone equal the rows of the run, for everything a policy can be."""
+"""Rows rebuilt only from ledger and releases equal those of the run, for every possible policy."""
 
 import json
 from collections.abc import Callable
@@ -54,7 +54,7 @@ def test_every_kind_scheme_and_filter(kind: str, scheme: str, filtered: str) -> 
 @settings(max_examples=scaled(40), suppress_health_check=list(HealthCheck))
 @given(TRACES)
 def test_long_logs(trace: tuple[Version, list[Move], float | None, bool]) -> None:
-    """The rows of long random logs are rebuilt equal."""
+    """Rebuilt rows of long random logs are equal."""
     run = play(trace).run
     assert rebuild(run.context, run.ledger, run.releases) == run.rows
 
@@ -71,7 +71,7 @@ def test_long_logs(trace: tuple[Version, list[Move], float | None, bool]) -> Non
 )
 @pytest.mark.parametrize("filtered", ["none", "level"])
 def test_the_widest_noise(value: dict[str, object], filtered: str) -> None:
-    """Measurements at the ends of what is published lead back to the same rows."""
+    """Measurements at the limits of the published range lead to the same rows."""
     raw: dict[object, object] = {"number": 0, "location": {"latitude": -11, "longitude": -37.1}, "counts": {"walk": 1}}
     run = Run().feed_all([policy("a", epsilon=1e-9, value=value, filter=filtered, scheme=SCHEMES["adaptive"])])
     run.feed_all(observation("a", step, raw[value["kind"]]) for step in range(1, 40))
@@ -82,7 +82,7 @@ def test_the_widest_noise(value: dict[str, object], filtered: str) -> None:
     "members", [{}, {"protection": {"level": "event"}}, {"protection": {"level": "user", "length": 3}}]
 )
 def test_default_policies(members: dict[str, object]) -> None:
-    """Rows of series under default policies name them again, and own ones where landmarks were registered."""
+    """Rows under default policies name them again, or have their own policy if landmarks were registered."""
     context = Context(KEYS, (default("a*", **members), default("*", value=COUNTS)))
     run = Run(context).feed_all([observation("a1", 1, 1), observation("a2", 1, 1), observation("b", 1, {"walk": 1})])
     run.feed({"type": "landmarks", "series": "a2", "add": [100]})
@@ -105,7 +105,7 @@ def test_a_rebuilt_run_goes_on_as_if_nothing_had_happened() -> None:
 
 
 def other(kind: Kind, published: Any) -> object:
-    """Return what a version with another filter might have published in the place of an estimate: a cell beside it."""
+    """Return what a version with another filter might have published instead of an estimate: a nearby cell."""
     if isinstance(kind, Category):
         return next(category for category in kind.categories if category != published)
     cells = kind.read(published)
@@ -114,7 +114,7 @@ def other(kind: Kind, published: Any) -> object:
 
 
 def filtered_otherwise(run: Run) -> tuple[list[bytes], list[bytes], list[Any]]:
-    """Return a run's ledger and releases as of a version whose filter gave other estimates, and these, step by step."""
+    """Return a run's ledger and releases as if its filter gave other estimates, and those estimates by step."""
     ledger, releases, estimates = [], [], []
     kind = next(iter(run.rows.values())).policy.kind
     previous, shown = encoding.NO_HASH, None
@@ -138,7 +138,7 @@ def filtered_otherwise(run: Run) -> tuple[list[bytes], list[bytes], list[Any]]:
 
 
 def compact(document: object) -> bytes:
-    """Return JSON as records have it."""
+    """Return JSON in the form of records."""
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -167,7 +167,7 @@ def test_what_was_published_stays_whatever_the_filter_says_today(kind: str) -> N
 
 
 def test_entries_already_covered_change_nothing() -> None:
-    """A tail that begins before the row's last entry is read on from there."""
+    """A tail that begins before the row's last entry is read from that entry on."""
     run = Run(CONTEXT).feed_all(records("number", "adaptive", "none"))
     releases = {encoding.digest(release): release for release in run.releases}
     row = rebuild(CONTEXT, run.ledger[:9], run.releases)["größe"]
@@ -200,7 +200,7 @@ def _edited(entry: bytes, /, **members: object) -> bytes:
     ],
 )
 def test_what_does_not_follow_is_refused(change: Change, problem: str) -> None:
-    """A missing, doctored or unknown entry stops the rebuilding and is named."""
+    """A missing, modified or unknown entry stops the rebuild and is named."""
     run = Run(CONTEXT).feed_all(records("number", "uniform", "none"))
     with pytest.raises(RebuildError, match=problem) as raised:
         rebuild(CONTEXT, *change(run.ledger, run.releases))
@@ -209,7 +209,7 @@ def test_what_does_not_follow_is_refused(change: Change, problem: str) -> None:
 
 
 def test_many_series_in_one_ledger() -> None:
-    """Entries of several series may lie between each other."""
+    """Entries of several series may be interleaved."""
     log: list[Record] = [policy(f"s{nth}", value=KINDS[kind]) for nth, kind in enumerate(KINDS)]
     values = [VALUES[kind][0] for kind in KINDS]
     log += [observation(f"s{nth}", step, values[nth]) for step in range(1, 9) for nth in range(len(KINDS))]
@@ -223,7 +223,7 @@ def test_many_series_in_one_ledger() -> None:
 def test_a_series_goes_on_without_releases_that_are_given_up(
     trace: tuple[Version, list[Move], float | None, bool], lost: int
 ) -> None:
-    """Their epsilon stays spent in every sum, later windows wait for it, and the audit misses them alone."""
+    """Their epsilon stays spent in every sum, later windows wait for it, and the audit finds only them missing."""
     first, moves, lifetime, _ = trace
     played = Trace(lifetime, Guard)
     played.play(first)

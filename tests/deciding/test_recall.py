@@ -1,4 +1,4 @@
-"""Crashes: a worker that lost its memory, and read the input again from the floor, is the one that never crashed."""
+"""Crashes: a worker that lost its memory and reread the input from the floor equals one that never crashed."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,12 +27,12 @@ KEY = bytes(32)
 
 
 def inputs(log: list[dict[str, Any]]) -> list[InputRecord]:
-    """Return a log as it lies on its partition."""
+    """Return a log as it is on its partition."""
     return [InputRecord("events", 0, nth, 0, None, orjson.dumps(record)) for nth, record in enumerate(log)]
 
 
 def one_item(start_ms: int) -> list[InputRecord]:
-    """Return a log that begins to collect, opens the step at ``start_ms``, and holds one item of it."""
+    """Return a log that begins to collect, opens the step at ``start_ms``, and has one item in it."""
     policy = {
         "epsilon": 1.0,
         "protection": {"level": "event", "step": 10},
@@ -53,7 +53,7 @@ def read(*times_ms: int) -> list[InputRecord]:
 
 
 class Worker:
-    """A worker as it restarts: a table, topics, and memory that a crash takes; a batch is committed whole."""
+    """A restarting worker: a table, topics, and memory that a crash destroys; a batch is committed whole."""
 
     def __init__(self, context: Context = CONTEXT) -> None:
         """Begin with nothing."""
@@ -73,7 +73,7 @@ class Worker:
         return load_member(self.table.get, chain)
 
     def batch(self, records: list[InputRecord], *, committed: bool = True) -> None:
-        """Decide records; what they came to is kept only when the batch is committed."""
+        """Decide records; the results are kept only if the batch is committed."""
         topics: tuple[list[tuple[bytes, Headers]], ...] = ([], [], [])
 
         def outlet(nth: int) -> Any:
@@ -91,14 +91,14 @@ class Worker:
             self.acknowledged = self.next_offset if floor is None else floor
 
     def restart(self, log: list[InputRecord]) -> None:
-        """Lose the memory, and read the input again from where it was acknowledged."""
+        """Lose the memory, and read the input again from the acknowledged offset."""
         self.collection = Collection(KEY)
         for record in log[self.acknowledged : self.next_offset]:
             recall(self.context, self.find, self.collection, record)
 
 
 def live_through_crashes(log: list[InputRecord], data: st.DataObject, context: Context = CONTEXT) -> None:
-    """Check that memory and outputs are those of a worker without a crash, wherever batches are cut or lost."""
+    """Check that memory and outputs equal those of a worker without crashes, for any cut or lost batches."""
     steady, crashing = Worker(context), Worker(context)
     for record in log:
         steady.batch([record])
@@ -122,12 +122,12 @@ def live_through_crashes(log: list[InputRecord], data: st.DataObject, context: C
 
 
 def _own_rows(worker: Worker) -> dict[bytes, bytes]:
-    """Return all rows but those of default policies: they are kept when the series under them have their own."""
+    """Return all rows except those of default policies, which remain when their series have their own policies."""
     return {key: row for key, row in worker.table.items() if not key.startswith(b"d")}
 
 
 def recall_at_every_place(log: list[InputRecord]) -> None:
-    """Check that memory is had again after each record, also when more is read than is needed."""
+    """Check that memory is recovered after each record, even if more is read than needed."""
     worker = Worker()
     for record in log:
         worker.batch([record])
@@ -139,14 +139,14 @@ def recall_at_every_place(log: list[InputRecord]) -> None:
 
 
 SCHEDULES = {"collected": collected.schedules(), "readings": readings.schedules()}
-"""Logs whose counters, and logs whose readings, a crash takes."""
+"""Logs that lose counters in a crash, and logs that lose readings."""
 
 
 @pytest.mark.parametrize("memory", SCHEDULES)
 @settings(max_examples=scaled(100), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_recalled_memory_is_the_one_that_was_lost(memory: str, data: st.DataObject) -> None:
-    """Value for value, after every record; and whatever follows comes out the same, to the byte."""
+    """Memory is equal in every value after every record, and all later output is equal to the byte."""
     live_through_crashes(inputs(data.draw(SCHEDULES[memory])), data)
 
 
@@ -154,13 +154,13 @@ def test_recalled_memory_is_the_one_that_was_lost(memory: str, data: st.DataObje
 @settings(max_examples=scaled(50), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_recall_after_every_record(memory: str, data: st.DataObject) -> None:
-    """At every place of a log; reading further back than needed changes nothing."""
+    """Recall works anywhere in a log; reading further back than needed changes nothing."""
     recall_at_every_place(inputs(data.draw(SCHEDULES[memory])))
 
 
 @pytest.mark.parametrize("log", [one_item(0), read(11, 12, 5)], ids=SCHEDULES)
 def test_a_floor_that_is_too_high_loses_items(log: list[InputRecord]) -> None:
-    """The control: acknowledged further than the floor, what open steps hold cannot be had again."""
+    """As a control, acknowledging beyond the floor makes the content of open steps unrecoverable."""
     worker = Worker()
     worker.batch(log)
     lived = worker.collection
@@ -181,7 +181,7 @@ def test_a_floor_that_is_too_high_loses_items(log: list[InputRecord]) -> None:
 def test_a_lower_limit_of_the_future_loses_no_step(
     log: list[InputRecord], most_ms: int, opened: Callable[[Collection], bool]
 ) -> None:
-    """A step opened under an earlier configuration is recalled under a stricter one, with all that it holds."""
+    """A step opened under an earlier configuration is recalled whole under a stricter one."""
     worker = Worker()
     worker.batch(log)
     strict = Context(KEYS, limits=Limits(max_future_ms=most_ms))
@@ -194,7 +194,7 @@ def test_a_lower_limit_of_the_future_loses_no_step(
 
 
 def test_a_watermark_without_seed_that_was_rejected_is_recalled_as_nothing() -> None:
-    """It lies behind the watermark that opened the step, so each restart meets it; it opens nothing."""
+    """It comes after the watermark that opened the step, so each restart rereads it; it opens nothing."""
     log = one_item(0)
     log.append(InputRecord("events", 0, 3, 0, None, b'{"type":"watermark","series":"a","timestamp":10}'))
     worker = Worker()
@@ -210,7 +210,7 @@ def test_what_a_check_refused_is_recalled_as_nothing(
     monkeypatch: pytest.MonkeyPatch,
     recalled: bool | None,  # noqa: FBT001 - a parameter
 ) -> None:
-    """A check whose answer may have changed since refuses nothing that belongs to an open step: memory is the same."""
+    """A check whose answer may have changed refuses nothing in an open step on recall: memory is the same."""
     check = checks.Check(
         "malformed", lambda _context, _row, found, _record: isinstance(found, Contribution), recalled=recalled
     )
@@ -226,7 +226,7 @@ def test_what_a_check_refused_is_recalled_as_nothing(
 
 
 def test_a_separator_that_came_later_recalls_the_same_readings() -> None:
-    """The name is no member's any more: readings of an open step are taken still, and no other step opens."""
+    """The name no longer belongs to a member: readings of an open step still count, and no other step opens."""
     taken = [readings.reading(at, 1, "/ward") for at in (1000, 1005, 1007, 1012)]
     log = inputs([readings.within(series="/ward"), *taken])
     worker, later = Worker(), Context(KEYS, limits=Limits(member_separator="/", member_nano=10**9))
@@ -241,7 +241,7 @@ def test_a_separator_that_came_later_recalls_the_same_readings() -> None:
 
 
 def test_a_separator_that_came_later_loses_no_item_and_adds_none() -> None:
-    """A name that is no member's any more: what belongs to an open step is taken still, and all else is refused."""
+    """The name no longer belongs to a member: items of an open step still count, and all others are refused."""
     log = [replace(record, value=(record.value or b"").replace(b'"a"', b'"/a"')) for record in one_item(1000)]
     more: list[dict[str, Any]] = [
         {"type": "contribution", "series": "/a", "timestamp": 1002, "member": "n", "value": "walk"},

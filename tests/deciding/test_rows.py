@@ -1,4 +1,4 @@
-"""Rows of the state table: a run whose rows live as bytes is the run whose rows live in memory."""
+"""Rows of the state table: a run with rows stored as bytes equals the run with rows in memory."""
 
 import json
 from collections import Counter
@@ -32,7 +32,7 @@ class TableRun(Run):
         return rows.load(self.table.get, series, self.defaults)
 
     def feed(self, record: Record | bytes | None, *, key: bytes | None = None, appended_ms: int = 0) -> Outcome:
-        """Decide one record and write its row as the worker does: only what changed."""
+        """Decide one record and write its row as the worker does: only the changes."""
         before = None if not isinstance(record, dict) else self.lookup(str(record.get("series")))
         outcome = super().feed(record, key=key, appended_ms=appended_ms)
         if isinstance(outcome, ProcessedRecord):
@@ -72,7 +72,7 @@ def records(kind: str, scheme: str, filtered: str) -> list[dict[str, object]]:
 @pytest.mark.parametrize("scheme", list(SCHEMES))
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_rows_as_bytes_change_nothing(kind: str, scheme: str, filtered: str) -> None:
-    """Every kind, scheme and filter: each row reads back equal, and every later byte is the same."""
+    """For every kind, scheme and filter, each row reads back equal, and every later byte is the same."""
     context = Context(KEYS, limits=Limits(lifetime_nano=10**10))
     table = TableRun(context)
     log = records(kind, scheme, filtered)
@@ -108,7 +108,7 @@ def test_a_default_policy_is_stored_once() -> None:
 
 
 def test_what_is_missing_is_said() -> None:
-    """No row is None; a row whose policy is missing names the remedy instead of guessing."""
+    """A missing row is None; a row without its policy gives an error with the remedy, not a guess."""
     empty: dict[bytes, bytes] = {}
     assert rows.load(empty.get, "a", {}) is None
     own = dict(rows.dump(Run().feed_all([policy("a")]).rows["a"], None, set()))
@@ -124,7 +124,7 @@ def test_what_is_missing_is_said() -> None:
 
 
 def test_a_row_holds_no_raw_value() -> None:
-    """Distinct raw values of every kind are in no byte of the table."""
+    """No byte of the table contains the distinctive raw values of any kind."""
     run = TableRun()
     for nth, value in enumerate((7.654, 3.21)):
         series = f"s{nth}"

@@ -32,7 +32,7 @@ TELLING = [
     ],
 )
 def test_where_any_two_are_neighbours_it_hides_validity(value: Record, invalid: list[object]) -> None:
-    """Numbers of full sensitivity, vectors, categories: what is no value is decided as the substitute, to the byte."""
+    """Numbers of full sensitivity, vectors, categories: the bytes for an invalid value are the substitute's."""
     outputs = [
         Run().feed_all([policy("a", value=value), observation("a", 5, found)]).outputs
         for found in (value["invalid"], *invalid)
@@ -53,7 +53,7 @@ def policy_parameters(value: Any) -> dict[str, object]:
 
 @pytest.mark.parametrize("value", TELLING, ids=["narrow number", "counts", "location"])
 def test_elsewhere_it_is_refused(value: Record) -> None:
-    """Where a valid value may be no neighbour of the substitute no policy is adopted or configured with one."""
+    """If a valid value may not be a neighbour of the substitute, no policy with one is adopted or configured."""
     with pytest.raises(PolicyError) as caught:
         policy_of(policy_parameters(value), 1)
     (fault,) = caught.value.faults
@@ -68,7 +68,7 @@ def test_elsewhere_it_is_refused(value: Record) -> None:
     [(TELLING[0], 9), (TELLING[1], {"walk": 10**6}), (TELLING[2], {"latitude": -10.81, "longitude": -37.19})],
 )
 def test_there_it_told_validity(value: Record, valid: object) -> None:
-    """A valid value further from the substitute than neighbours are was told from it at any budget."""
+    """A valid value further away than a neighbour was distinguishable from the substitute at any budget."""
     kind = stored_policy_of(policy_parameters(value), 1).kind
     cells, substitute = kind.quantise(Raw(valid)), kind.quantise(Raw(None))
     assert cells is not None
@@ -85,7 +85,7 @@ def test_there_it_told_validity(value: Record, valid: object) -> None:
 
 @pytest.mark.parametrize("value", TELLING, ids=["narrow number", "counts", "location"])
 def test_what_is_stored_goes_on(value: Record) -> None:
-    """A row that a release before this one stored loads, and decides an invalid value by its substitute."""
+    """A row stored by an earlier release loads, and an invalid value is decided by its substitute."""
     before = Run().feed_all([policy("a", value={**value, "invalid": "reject"})])
     parameters = {**before.rows["a"].policy.parameters, "value": value}
     table = {
@@ -122,7 +122,7 @@ def test_what_is_stored_goes_on(value: Record) -> None:
     ids=lambda value: value[:12].decode("latin-1"),
 )
 def test_what_no_substitute_hides(value: bytes) -> None:
-    """JSON that the decoder does not hold is malformed before any policy is asked, whatever its `invalid`."""
+    """JSON that the decoder cannot hold is malformed before any policy is checked, whatever its `invalid`."""
     run = Run().feed_all([policy("a", value={**NUMBER, "invalid": 5})])
     assert reason(run.feed(b'{"series":"a","timestamp":5,"value":%b}' % value)) == "malformed"
 
@@ -131,7 +131,7 @@ def test_what_no_substitute_hides(value: bytes) -> None:
     "record", [b'{"series":"a","timestamp":5}', b'{"series":"a","timestamp":5,"value":"' + b"x" * 2**18 + b'"}']
 )
 def test_a_value_must_be_there_and_fit(record: bytes) -> None:
-    """No value at all, and a record of more than 256 KiB, show as rejects too."""
+    """A missing value and a record of more than 256 KiB are also visible as rejects."""
     run = Run().feed_all([policy("a", value={**NUMBER, "invalid": 5})])
     assert isinstance(run.feed(record), RejectedRecord)
 

@@ -1,4 +1,4 @@
-"""Sums and means of collected numbers, from contributions to releases; at most budgets noise is 0 almost surely."""
+"""Sums and means of collected numbers, up to their release; at most budgets, noise is almost surely 0."""
 
 from fractions import Fraction
 from typing import Any
@@ -15,7 +15,7 @@ NUMBER: dict[str, object] = {"kind": "number", "lower": -2, "upper": 5, "resolut
 LOW, HIGH, CENTRE = -4, 10, 3
 ITEMS = (1.26, -7, 5, 99, 0.24)
 CELLS = (3, LOW, HIGH, HIGH, 0)
-"""The items, rounded to the grid and then clamped, in halves."""
+"""The items in half units, rounded to the grid and then clamped."""
 ADD_REMOVE: dict[str, object] = {"neighbours": "add-remove", "open_steps": 2}
 SEEN = {"intrusion_nano": 10**14}
 
@@ -48,7 +48,7 @@ IDS = ["sum", "seen sum", "open sum", "mean", "seen mean", "hidden mean"]
 
 @pytest.mark.parametrize(("neighbours", "statistic"), WAYS, ids=IDS)
 def test_items_are_rounded_and_clamped_before_they_are_added(neighbours: dict[str, object], statistic: str) -> None:
-    """The release is the exact sum, or mean, of cells of the range; never the clamped sum of raw items."""
+    """The release is the exact sum or mean of the range's cells, never the clamped sum of raw items."""
     total = Fraction(sum(CELLS), 2)
     found = released(policy(neighbours, statistic))
     assert found["value"] == float(total if statistic == "sum" else total / len(ITEMS))
@@ -61,7 +61,7 @@ def test_items_are_rounded_and_clamped_before_they_are_added(neighbours: dict[st
 
 @pytest.mark.parametrize(("neighbours", "statistic"), WAYS, ids=IDS)
 def test_a_step_without_items(neighbours: dict[str, object], statistic: str) -> None:
-    """A sum is nothing, a mean that of one item in the middle; the public number is the true one."""
+    """A sum is 0, and a mean is that of one item in the middle; a public number of items is the true one."""
     found = released(policy(neighbours, statistic), ())
     assert found["value"] == (0 if statistic == "sum" else CENTRE / 2)
     assert found.get("count", 0) == 0
@@ -69,7 +69,7 @@ def test_a_step_without_items(neighbours: dict[str, object], statistic: str) -> 
 
 @pytest.mark.parametrize(("neighbours", "statistic"), WAYS, ids=IDS)
 def test_steps_that_were_never_open(neighbours: dict[str, object], statistic: str) -> None:
-    """Watermarks that skip steps close them as empty ones."""
+    """Watermarks that skip steps close them as empty steps."""
     run = decided(policy(neighbours, statistic)).feed_all([watermark(100)])
     values = [orjson.loads(release)["value"] for release in run.releases[1:]]
     assert len(values) == 9
@@ -77,7 +77,7 @@ def test_steps_that_were_never_open(neighbours: dict[str, object], statistic: st
 
 
 def test_scales() -> None:
-    """D is the range under replace, the larger end under add-remove, twice the reach behind start noise."""
+    """D is the range under replace, the larger end under add-remove, and twice the reach after start noise."""
     e = 10**5
     scales = [released(policy(neighbours, statistic))["scale"] for neighbours, statistic in WAYS]
     cells = [Fraction(14), Fraction(2 * 7), Fraction(10), Fraction(14, 5), Fraction(2 * 7, 5)]
@@ -99,7 +99,7 @@ def test_what_is_no_number_is_no_item(item: object) -> None:
 
 
 def test_a_mean_is_clamped_unless_that_is_off() -> None:
-    """At a small budget noise leads out of the range: the value comes back to it, the measurement does not."""
+    """At a small budget, noise leaves the range: the value is clamped to it, but the measurement is not."""
     for neighbours, clamp in ((REPLACE, True), (REPLACE, False), (ADD_REMOVE, True), (ADD_REMOVE, False)):
         record = policy(neighbours, "mean", epsilon=0.001, value=NUMBER | {"clamp": clamp})
         run = decided(record).feed_all([watermark(200)])
@@ -113,7 +113,7 @@ def test_a_mean_is_clamped_unless_that_is_off() -> None:
 def test_rebuilt_from_ledger_and_releases(
     neighbours: dict[str, object], statistic: str, scheme: str, epsilon: float
 ) -> None:
-    """State comes back to the last bit: measurement and estimate follow from what a release says."""
+    """The state is recovered to the last bit: measurement and estimate follow from the release."""
     if scheme == "adaptive" and (neighbours["neighbours"], statistic) == ("add-remove", "mean"):
         return
     protection = {"level": "landmark", "step": 10, "landmarks": [[20, 40], 70], "spare": 1}
@@ -130,7 +130,7 @@ def _without_open_steps(row: SeriesRow) -> SeriesRow:
 
 
 def test_a_share_of_one_nano_epsilon_has_no_halves() -> None:
-    """A mean of a hidden number spends two at least: with less nothing is drawn."""
+    """A mean with a hidden count spends at least two; with less, nothing is drawn."""
     record = policy(ADD_REMOVE, "mean", epsilon=3e-9, protection={"level": "user", "step": 10, "length": 3})
     run = decided(record).feed_all([watermark(40)])
     decisions = [orjson.loads(release)["decision"] for release in run.releases]

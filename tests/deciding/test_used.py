@@ -1,4 +1,4 @@
-"""How much of a promise was used, as a run says it, against literal sums over the spends of its ledger."""
+"""How much of a guarantee was used, as reported by a run and as literal sums over its ledger's spends."""
 
 import orjson
 from hypothesis import HealthCheck, given, settings
@@ -12,7 +12,7 @@ from tests.used import literally_used, worst
 @settings(max_examples=scaled(50), suppress_health_check=[HealthCheck.too_slow])
 @given(histories())
 def test_what_was_used_follows_from_the_spends(history: History) -> None:
-    """Of every level, scheme, registration, draw and version; it never passes what was promised."""
+    """This holds for every level, scheme, registration, draw and version; usage never exceeds the guarantee."""
     most = MostUsed()
     for entry in map(orjson.loads, history.ledger):
         most.written(entry)

@@ -1,4 +1,4 @@
-"""A version that is weaker than the one before: what it needs to rule, and what it keeps of landmarks to come."""
+"""A version weaker than the previous one: the conditions for it, and the future landmarks it keeps."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from tests.run import (
 
 @pytest.mark.parametrize(("said", "allowed"), [(False, False), (False, True), (True, False), (True, True)])
 def test_a_weaker_version_needs_word_and_leave(said: bool, allowed: bool) -> None:  # noqa: FBT001
-    """Only the record's word and the setting together let it rule; the entry then says so after the charge."""
+    """It rules only with both the record's flag and the setting; the entry has the flag after the charge."""
     run = Run(limited(accept_weaker_policies=allowed, lifetime_nano=2 * 10**9)).feed_all(WEAKER[:2])
     outcome = run.feed(policy("a", 2, weaker=said))
     if not (said and allowed):
@@ -30,7 +30,7 @@ def test_a_weaker_version_needs_word_and_leave(said: bool, allowed: bool) -> Non
 
 
 def test_the_word_alone_changes_nothing() -> None:
-    """In a first version, and in one that is not weaker, the member is ignored: the ledger is the same without it."""
+    """In a first version, or one that is not weaker, the member is ignored: the ledger is the same without it."""
     context = limited(accept_weaker_policies=True, lifetime_nano=2 * 10**9)
     later = policy("a", 2, protection={"level": "landmark", "landmarks": [9, 11]})
     plain = [EXPECTING, observation("a", 1, 1), later, observation("a", 2, 1)]
@@ -40,7 +40,7 @@ def test_the_word_alone_changes_nothing() -> None:
 
 
 def test_ten_landmarks_to_come_cannot_be_dropped() -> None:
-    """Ten landmarks that were promised one epsilon together would get one each at level event."""
+    """Ten landmarks with one guaranteed epsilon in total would get one epsilon each at level event."""
     run = Run(limited(lifetime_nano=10**12))
     run.feed(policy("a", protection={"level": "landmark", "landmarks": [[10, 20]]}))
     assert isinstance(run.feed(policy("a", 2, protection={"level": "event"})), RejectedRecord)
@@ -50,7 +50,7 @@ def test_ten_landmarks_to_come_cannot_be_dropped() -> None:
 
 
 def test_dummies_are_united_with_what_is_to_come() -> None:
-    """A version with dummies keeps the landmarks to come of the one before, which its own draw knows nothing of."""
+    """A version with dummies keeps the previous version's future landmarks, which are unknown to its own draw."""
     dummies = {"method": "padding", "probability": 0.5, "start": 40, "end": 48}
     hiding = policy("a", 2, protection={"level": "landmark", "landmarks": [41], "step": 4}, dummies=dummies)
     context = limited(lifetime_nano=2 * 10**9)

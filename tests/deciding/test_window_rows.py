@@ -1,4 +1,4 @@
-"""Rows, rebuilt rows and losses of series at level w-event, and the rows that versions before it stored."""
+"""Rows, rebuilt rows and losses of series at level w-event, and rows stored by versions before it."""
 
 import json
 from collections.abc import Iterable
@@ -32,11 +32,11 @@ OLD = {
     b'"step":1},"scheme":{"name":"uniform"},"value":{"kind":"number","lower":0,"upper":10,"resolution":0.001}}},'
     b'"landmarks":[[4,5]]}',
 }
-"""Rows as the versions before level w-event wrote them."""
+"""Rows in the format of versions before level w-event."""
 
 
 def log(scheme: str, value: dict[str, object]) -> list[Record]:
-    """Return a log of one series: w-event, another level, w-event with other windows and steps, and events between."""
+    """Return a log of one series: w-event, another level, w-event with other windows and steps; events between."""
     number = value["kind"] == "number"
     parts: dict[str, Any] = {"scheme": SCHEMES[scheme], "value": value}
     events: list[Record] = [policy("a", protection=WINDOW, epsilon=4.0, **parts)]
@@ -51,7 +51,7 @@ def log(scheme: str, value: dict[str, object]) -> list[Record]:
 
 
 def decided_alike(records: Iterable[Record]) -> Run:
-    """Return the run of records; rows as bytes decide them alike, and after each its row is rebuilt to the byte."""
+    """Return the run of records; rows as bytes give the same decisions, and are rebuilt exactly after each."""
     whole, table = Run(CONTEXT), TableRun(CONTEXT)
     for record in records:
         table.feed(record)
@@ -72,7 +72,7 @@ def test_rows_as_bytes_and_rows_rebuilt(scheme: str, value: dict[str, object]) -
 
 
 def test_a_row_holds_the_window_and_no_more() -> None:
-    """At most w spends are kept; what no window reaches goes with the next publication."""
+    """At most w spends are kept; spends that no window reaches are dropped at the next publication."""
     run = Run(CONTEXT).feed_all([policy("a", protection=WINDOW)])
     for step in range(50):
         run.feed(observation("a", 10 * step, 3))
@@ -81,7 +81,7 @@ def test_a_row_holds_the_window_and_no_more() -> None:
 
 
 def test_rows_of_other_levels_do_not_grow() -> None:
-    """A series that level w-event never ruled has the twenty fields that it had before."""
+    """A series never ruled by level w-event still has its twenty fields."""
     for level in ({"level": "landmark", "landmarks": [4]}, {"level": "event"}, {"level": "user", "length": 9}):
         run = Run(CONTEXT).feed_all([policy("a", protection=level), observation("a", 1, 2)])
         run.feed_all([policy("a", 2, protection=level | {"step": 2}) if "length" not in level else {}])
@@ -90,7 +90,7 @@ def test_rows_of_other_levels_do_not_grow() -> None:
 
 
 def test_rows_stored_before_are_read() -> None:
-    """The rows of earlier versions load, without a window, and are written back as they were."""
+    """The rows of earlier versions load without a window, and are written back unchanged."""
     row = rows.load(OLD.get, "a", {})
     assert row is not None
     assert row.state.guard.window == NO_WINDOW
@@ -98,7 +98,7 @@ def test_rows_stored_before_are_read() -> None:
 
 
 def test_what_another_level_leaves_to_windows() -> None:
-    """A version at level w-event waits after the last spend of one at another level, however that level counts."""
+    """A version at level w-event waits after the last spend at another level, however that level counts."""
     run = Run(CONTEXT).feed_all([policy("a", protection={"level": "event", "step": 10}), observation("a", 50, 2)])
     run.feed(policy("a", 2, protection=WINDOW, scheme=SCHEMES["bd"]))
     assert run.rows["a"].state.guard.window == Window(opens_ms=60 + 3 * 10, spent_end_ms=60, reach_ms=0)
@@ -123,7 +123,7 @@ LANDMARK_SCHEMES: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("scheme", LANDMARK_SCHEMES)
 def test_rows_of_windows_beside_landmarks(scheme: str) -> None:
-    """Rows of level landmark with a window read back equal and are rebuilt to the byte, late landmarks included."""
+    """Rows of level landmark with a window, even with late landmarks, read back equal and rebuild to the byte."""
     parts: dict[str, Any] = {"scheme": LANDMARK_SCHEMES[scheme]}
     records: list[Record] = [policy("a", protection=LANDMARK, **parts)]
     for step in range(30):
@@ -141,7 +141,7 @@ def test_rows_of_windows_beside_landmarks(scheme: str) -> None:
 
 
 def test_the_largest_spend_is_stored_behind_the_window() -> None:
-    """Field 26 of a row holds m and the last regular publication, which a registration leaves where it is."""
+    """Field 26 of a row has m and the last regular publication, which a registration does not change."""
     run = Run(CONTEXT).feed_all([policy("a", epsilon=9e-9, protection={"level": "landmark", "window": 3})])
     run.feed_all(observation("a", ms, 2) for ms in (0, 1))
 
@@ -155,7 +155,7 @@ def test_the_largest_spend_is_stored_behind_the_window() -> None:
 
 
 def waiting(run: Run, opens_ms: int) -> rows.SeriesRow:
-    """Return the row of a run as versions of the program wrote it under which single steps did not wait."""
+    """Return a run's row as written by program versions in which single steps did not wait."""
     fields = json.loads(dict(rows.dump(run.rows["a"], None, set()))[b"sa"])
     fields[22] = opens_ms
     stored = dict(rows.dump(run.rows["a"], None, set())) | {b"sa": json.dumps(fields).encode()}
@@ -165,7 +165,7 @@ def waiting(run: Run, opens_ms: int) -> rows.SeriesRow:
 
 
 def test_old_ledgers_and_rows_of_versions_that_did_not_wait() -> None:
-    """A version of single steps that spent in an earlier window stands as it is, in a row and in a ledger."""
+    """A version of single steps that spent in an earlier window is kept unchanged, in a row and in a ledger."""
     first = [policy("a", protection=WINDOW), observation("a", 0, 2)]
     second = policy("a", 2, protection={"level": "event", "step": 10}, weaker=True)
     run = Run(CONTEXT).feed_all([*first, second])
@@ -181,7 +181,7 @@ def test_old_ledgers_and_rows_of_versions_that_did_not_wait() -> None:
 
 @pytest.mark.parametrize("cut", [0, 1, 2])
 def test_an_old_row_does_not_wait_as_the_version_before_it(cut: int) -> None:
-    """Single steps did not wait, and their rows kept when the version before was to open: it rules no step any more."""
+    """Single steps did not wait, and their row kept the previous version's opening time, which is now unused."""
     run = Run(CONTEXT).feed_all([policy("a", protection={"level": "event", "step": 10}), observation("a", 50, 2)])
     run.feed_all([policy("a", 2, protection=WINDOW | {"window": 9}), observation("a", 60, 2)])
     assert run.rows["a"].state.guard.window.opens_ms == 140
@@ -198,14 +198,14 @@ def test_an_old_row_does_not_wait_as_the_version_before_it(cut: int) -> None:
 
 
 def test_an_old_row_that_spent_within_a_window_goes_on() -> None:
-    """Where windows reach as far as the version before was to wait, a release since then says that this one did not."""
+    """If windows reach as far as the previous version had to wait, a later release shows that this one did not."""
     window = Window(opens_ms=40, spent_end_ms=10, reach_ms=40)
     assert window.of_single_steps(-1) == window.of_single_steps(40) == window
     assert window.of_single_steps(30) == window._replace(opens_ms=0)
 
 
 def test_the_backward_loss_counts_the_charges() -> None:
-    """A private dissimilarity loses e1 at every event, published or not: the loss under a correlation has it."""
+    """A private dissimilarity costs e1 at every event, published or not: the correlated loss includes it."""
     parts: dict[str, Any] = {"scheme": SCHEMES["private ba"], "correlation": "household", "epsilon": 4.0}
     run = Run(CONTEXT).feed_all([policy("a", protection=WINDOW, **parts)])
     lost, spends = 0.0, []
@@ -224,7 +224,7 @@ def test_the_backward_loss_counts_the_charges() -> None:
 
 @pytest.mark.parametrize("source_ms", [-1, 7_000])
 def test_a_row_after_units_keeps_its_wait(source_ms: int) -> None:
-    """A version after one with units waits for a whole window of its own, as no version of single steps did before."""
+    """A version after one with units waits for a whole window of its own, unlike earlier single-step versions."""
     row = Run(CONTEXT).feed_all([policy("a", protection={"level": "event", "step": 3_000})]).rows["a"]
     window = Window(opens_ms=5_000, spent_end_ms=2_000, reach_ms=4_000, whole=True)
     state = replace(row.state, guard=row.state.guard._replace(window=window))

@@ -1,1 +1,1 @@
-"""The demo: its figures and its picture, of releases that stand for a broker's."""
+"""The demo: its figures and its picture, from releases that stand in for a broker's."""

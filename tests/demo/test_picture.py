@@ -1,4 +1,4 @@
-"""The demo's picture and figures: weekly means first, own scheme highlighted, landmarks, free legends; the constant."""
+"""The demo's picture and figures: weekly means first, own scheme highlighted, landmarks, legends; constant."""
 
 from dataclasses import replace
 from statistics import fmean, median
@@ -24,24 +24,24 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("bokeh_sampledata")
 
 READINGS = 200
-"""Of the ride and of single releases."""
+"""The number of readings for the ride and for single releases."""
 WEEKS = 10_000
-"""Readings of the weekly means: six weeks, the two days in hospital among them."""
+"""The readings for the weekly means: six weeks, including the two days in hospital."""
 HIDDEN = "input"
 LANDMARKS = 60
-"""Seconds of the ride that are landmarks."""
+"""The number of seconds of the ride that are landmarks."""
 EXCESS = 4.0
-"""By how much the estimates of these tests are too large."""
+"""The amount by which these tests' estimates are too large."""
 NOISE = {"scale": 2.0, "count": 168}
 
 
 def short() -> tuple[DemoSeries, ...]:
-    """Return the demo's series, their first readings alone."""
+    """Return the demo's series with only their first readings."""
     return tuple(replace(one, readings=one.readings[: WEEKS if one.weekly else READINGS]) for one in demo_series())
 
 
 def released(one: DemoSeries) -> list[dict[str, Any]]:
-    """Return releases that each say the first reading; weekly means say the true one and `EXCESS` more."""
+    """Return releases that each have the first reading; weekly means have the true one plus `EXCESS`."""
     ruling = one.ruling
     starts = dict.fromkeys(ruling.start_of(ruling.index_of(time)) for time, _ in one.readings)
     said: dict[str, Any] = {"value": one.readings[0][1], "measurement": one.readings[0][1], "decision": "perturbed"}
@@ -51,7 +51,7 @@ def released(one: DemoSeries) -> list[dict[str, Any]]:
 
 
 def true_mean(one: DemoSeries, start_ms: int) -> float:
-    """Return the mean over a week's hours of their mean readings, without those in hospital."""
+    """Return the mean over a week's hours of their mean readings, excluding those in hospital."""
     hours: dict[int, list[Any]] = {}
     for time, value in one.readings:
         if start_ms <= time < start_ms + 7 * DAY_MS and not STAY_MS[0] <= time < STAY_MS[1]:
@@ -66,7 +66,7 @@ def entries(one: DemoSeries) -> list[dict[str, Any]]:
 
 
 def told(series: tuple[DemoSeries, ...]) -> tuple[tuple[Week, ...], list[SeriesSummary]]:
-    """Return the weeks, for which each reading has a single release, and the summaries of all series."""
+    """Return the weeks, with a single release for each reading, and the summaries of all series."""
     weekly = series[0]
     single = [{"timestamp": time, "measurement": 100.0} for time, _ in weekly.readings]
     weeks = weeks_of(weekly, released(weekly), single)
@@ -75,7 +75,7 @@ def told(series: tuple[DemoSeries, ...]) -> tuple[tuple[Week, ...], list[SeriesS
 
 @pytest.mark.parametrize("with_input", [False, True])
 def test_what_the_picture_holds(*, with_input: bool) -> None:
-    """No single input unless it is asked for; legends lie below what is drawn, and name each thing once."""
+    """No single input appears unless requested; legends are below the data, and name each thing once."""
     from stream_app.demo.picture import laid_out  # noqa: PLC0415 - matplotlib is an optional extra
 
     series = short()
@@ -110,7 +110,7 @@ def test_what_the_picture_holds(*, with_input: bool) -> None:
 
 
 def test_the_picture_leads_with_weekly_means() -> None:
-    """It shows them with their intervals beside the truth, averages of single releases, and the best constant."""
+    """It shows the means with intervals, the truth, averages of single releases, and the best constant."""
     from stream_app.demo.picture import laid_out  # noqa: PLC0415 - matplotlib is an optional extra
 
     series = short()
@@ -134,7 +134,7 @@ def test_the_picture_leads_with_weekly_means() -> None:
 
 
 def test_weeks_leave_the_days_in_hospital_out() -> None:
-    """Their truth is the mean over all other hours; the average of single releases has none of these days either."""
+    """Their truth is the mean over all other hours; the average of single releases also excludes these days."""
     weekly = short()[0]
     single = [
         {"timestamp": time, "measurement": 10_000.0 if STAY_MS[0] <= time < STAY_MS[1] else 100.0}
@@ -147,7 +147,7 @@ def test_weeks_leave_the_days_in_hospital_out() -> None:
 
 
 def test_weeks_of_few_hours_are_left_out() -> None:
-    """Data began, paused or ended in them."""
+    """Data began, paused or ended in such weeks."""
     weekly = short()[0]
     single = [{"timestamp": time, "measurement": 100.0} for time, _ in weekly.readings]
     first, *others = released(weekly)
@@ -168,7 +168,7 @@ def test_weekly_means_begin_on_mondays_and_protect_an_hour() -> None:
 
 
 def test_the_demo_knows_how_many_answers_come() -> None:
-    """One for each reading, or for each week and each repeated time; a watermark closes the last week."""
+    """There is one for each reading, or for each week and each repeated time; a watermark closes the last week."""
     weekly, single = demo_series()[:2]
     times = [time for time, _ in weekly.readings]
     assert weekly.repeats() == len(times) - len(set(times))
@@ -181,7 +181,7 @@ def test_the_demo_knows_how_many_answers_come() -> None:
 
 
 def test_the_best_constant_stands_beside_each_error() -> None:
-    """Of numbers it is the median's error; who says it beforehand is as good in the table."""
+    """For numbers, it is the median's error; naming it in advance does equally well in the table."""
     glucose = short()[1]
     values: list[Any] = [value for _, value in glucose.readings]
     middle = median(values)
@@ -192,7 +192,7 @@ def test_the_best_constant_stands_beside_each_error() -> None:
 
 
 def test_the_table_shows_the_constant_beside_each_error() -> None:
-    """In 80 columns nothing of it is cut off; the note below it says what the column is."""
+    """At 80 columns nothing in it is cut off; the note below explains the column."""
     summaries = told(short())[1]
     console = Console(width=80, no_color=True)
     with console.capture() as caught:
@@ -211,7 +211,7 @@ def test_the_table_shows_the_constant_beside_each_error() -> None:
 
 
 def test_no_constant_beats_that_of_the_ride() -> None:
-    """Positions about the one found are no better."""
+    """Positions around the computed one are no better."""
     ride = short()[2]
     places: list[Any] = [value for _, value in ride.readings]
     kind = ride.ruling.kind.item

@@ -1,4 +1,4 @@
-"""Tests of what deploys the worker and watches it: the compose file, the image, Prometheus, Grafana."""
+"""Tests of the worker's deployment and monitoring: the Compose file, the image, Prometheus, Grafana."""
 
 from pathlib import Path
 

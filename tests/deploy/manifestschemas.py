@@ -1,4 +1,4 @@
-"""The schemas that a Kubernetes cluster checks manifests against, and the check."""
+"""The schemas with which a Kubernetes cluster checks manifests, and that check."""
 
 import json
 from functools import cache

@@ -1,4 +1,4 @@
-"""Prometheus and its promtool, as Debian's package has them."""
+"""Prometheus and its promtool, from Debian's package."""
 
 import re
 import subprocess
@@ -13,14 +13,14 @@ SERIES = re.compile(r"(landmark_[^ ]+) ([^ ]+)")
 
 
 def promtool_failures(*words: str, folder: Path, stdin: bytes | None = None) -> str:
-    """Run promtool; return what it objects to, and nothing where it objects to nothing."""
+    """Run promtool; return its objections, or an empty text if there are none."""
     command = [program("promtool"), *words]
     run = subprocess.run(command, input=stdin, cwd=folder, capture_output=True, check=False)
     return "" if run.returncode == 0 else (run.stdout + run.stderr).decode()
 
 
 def alert_failures(folder: Path, figures: str, alert: str, minutes: int = 40) -> str:
-    """Return what promtool says of an alert that fires though a worker shows the same figures for so long."""
+    """Return promtool's complaint if an alert fires while a worker shows constant figures for ``minutes``."""
     series = [
         {"series": found[1], "values": f"{found[2]}x{minutes}"}
         for found in map(SERIES.fullmatch, figures.splitlines())

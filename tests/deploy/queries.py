@@ -14,10 +14,10 @@ from tests.deploy import ROOT
 DASHBOARDS = sorted((ROOT / "deploy" / "grafana" / "dashboards").glob("*.json"))
 PROMETHEUS = ROOT / "deploy" / "prometheus"
 RUNBOOKS = "http://127.0.0.1:9090/user/"
-"""Where Prometheus serves the folder that the Compose file gives it: docs/, with a page for each alert."""
+"""The address where Prometheus serves the folder from the Compose file: docs/, with a page for each alert."""
 
 ALL = {**TABLE, **AUDIT_TABLE}
-"""What workers and a following audit measure."""
+"""The metrics of workers and of a following audit."""
 
 _SUFFIXES = {"counter": ("_total",), "gauge": ("",), "histogram": ("_bucket", "_count", "_sum")}
 
@@ -45,14 +45,14 @@ def panel_queries() -> Iterator[Query]:
 
 
 def annotation_queries() -> Iterator[Query]:
-    """Yield what the dashboards ask for their annotations."""
+    """Yield the queries of the dashboards' annotations."""
     for dashboard in DASHBOARDS:
         for annotation in load(dashboard)["annotations"]["list"]:
             yield Query(dashboard.stem, annotation["name"], annotation["expr"])
 
 
 def variables() -> Iterator[Query]:
-    """Yield what the dashboards ask for the values that a reader can choose from."""
+    """Yield the queries for the values that a reader can choose."""
     for dashboard in DASHBOARDS:
         for variable in load(dashboard)["templating"]["list"]:
             if variable["type"] == "query":
@@ -60,10 +60,10 @@ def variables() -> Iterator[Query]:
 
 
 def resolved(expression: str, chosen: dict[str, str], rate_interval: str) -> str:
-    """Return a query as Grafana sends it: variables with the values in ``chosen``, and ``.+`` where all are chosen.
+    """Return a query as Grafana sends it: with the variables' values from ``chosen``, or ``.+`` for all.
 
     Raises:
-        ValueError: if a variable is left that Grafana would not know.
+        ValueError: if a variable remains that Grafana would not know.
     """
     text = expression.replace("$__rate_interval", rate_interval)
     for name in ("job", "instance", "policy"):
@@ -80,7 +80,7 @@ def rules() -> list[dict[str, Any]]:
 
 
 def exported() -> dict[str, str]:
-    """Return every name that Prometheus sees of worker and audit, with the metric that it belongs to."""
+    """Return every name that Prometheus sees from worker and audit, with the metric to which it belongs."""
     return {name + suffix: name for name, meaning in ALL.items() for suffix in _SUFFIXES[meaning.kind]}
 
 

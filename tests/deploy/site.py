@@ -88,7 +88,7 @@ def audit_command(folder: Path, config: Path, port: int) -> list[str]:
 
 
 def prometheus_command(folder: Path, worker_port: int, audit_port: int, own_port: int) -> list[str]:
-    """Return the command of a Prometheus with our configuration but for where the others are and how often it looks."""
+    """Return the command of a Prometheus with our configuration, except for addresses and scrape interval."""
     config = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())
     config["global"] = {"scrape_interval": SCRAPE, "scrape_timeout": SCRAPE, "evaluation_interval": SCRAPE}
     config["rule_files"] = [str(PROMETHEUS / name) for name in config["rule_files"]]
@@ -122,7 +122,7 @@ def running(command: list[str], log: Path) -> Iterator[None]:
 
 
 def wait_for(port: int, path: str, log: Path) -> None:
-    """Wait until a server answers 200, or 204 where it has nothing to say."""
+    """Wait until a server answers 200, or 204 if it has no content."""
 
     def answers() -> bool:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""What is called when an alert fires: Alertmanager's configuration, and the example receiver that prints what comes."""
+"""What follows a firing alert: Alertmanager's configuration, and the example receiver, which prints it."""
 
 import json
 import subprocess
@@ -41,7 +41,7 @@ def post(url: str, document: object) -> int:
 
 @pytest.fixture
 def receiver(tmp_path: Path) -> Iterator[tuple[int, Path]]:
-    """Run the example receiver; give its port and what it prints."""
+    """Run the example receiver; yield its port and the file of its output."""
     (port,) = free_ports(1)
     with running([sys.executable, str(FOLDER / "receiver.py"), str(port)], tmp_path / "receiver.log"):
         wait_for(port, "/", tmp_path / "receiver.log")
@@ -49,14 +49,14 @@ def receiver(tmp_path: Path) -> Iterator[tuple[int, Path]]:
 
 
 def test_every_severity_has_a_receiver() -> None:
-    """Pages and tickets go to receivers that are there; whatever else would be a ticket."""
+    """Pages and tickets go to existing receivers; any other severity becomes a ticket."""
     there = {receiver["name"] for receiver in CONFIG["receivers"]}
     routed = {CONFIG["route"]["receiver"], *(route["receiver"] for route in CONFIG["route"]["routes"])}
     assert routed == there == {rule["labels"]["severity"] for rule in rules() if "alert" in rule}
 
 
 def test_compose_runs_what_prometheus_and_alertmanager_name() -> None:
-    """Their names are services that share a network; what is mounted is what was tested here."""
+    """Their names are services on a shared network; the mounted files are those tested here."""
     services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
     scraping = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())
     (target,) = scraping["alerting"]["alertmanagers"][0]["static_configs"][0]["targets"]
@@ -68,7 +68,7 @@ def test_compose_runs_what_prometheus_and_alertmanager_name() -> None:
 
 
 def test_the_receiver_prints_what_comes(receiver: tuple[int, Path]) -> None:
-    """A line an alert, with its page; it refuses what is no message, and goes on."""
+    """Each alert is one line, with its page; an invalid message is refused, and it continues."""
     port, log = receiver
     assert post(f"http://127.0.0.1:{port}/page", {"alerts": [{"labels": {}}]}) == 400
     assert post(f"http://127.0.0.1:{port}/page", {"version": "4", "alerts": [alert("LandmarkNoWorker")]}) == 204
@@ -79,7 +79,7 @@ def test_the_receiver_prints_what_comes(receiver: tuple[int, Path]) -> None:
 
 
 def test_amtool_accepts_the_configuration() -> None:
-    """Alertmanager's own tool reads it, and routes by severity."""
+    """Alertmanager's own tool accepts it, and it routes by severity."""
     tool, config = program("amtool"), str(FOLDER / "alertmanager.yml")
     checked = subprocess.run([tool, "check-config", config], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
@@ -89,7 +89,7 @@ def test_amtool_accepts_the_configuration() -> None:
 
 
 def test_an_alert_gets_through(receiver: tuple[int, Path], tmp_path: Path) -> None:
-    """A real Alertmanager sends what fires to the receiver."""
+    """A real Alertmanager sends a firing alert to the receiver."""
     port, log = receiver
     (own_port,) = free_ports(1)
     text = (FOLDER / "alertmanager.yml").read_text().replace("receiver:8080", f"127.0.0.1:{port}")

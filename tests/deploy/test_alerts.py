@@ -1,4 +1,4 @@
-"""Alerts: each fires when it must and only then, a changed threshold is noticed, and a page says what to do."""
+"""Alerts: each fires exactly when it must, a changed threshold is noticed, and a page says what to do."""
 
 import re
 import shutil
@@ -21,11 +21,11 @@ COMPARISON = re.compile(r"(?<![a-z]) (>|<|==) (\d+(?:\.\d+)?)?(?![\d.])")
 FIGURE = re.compile(r"landmark:[a-z0-9_:]+")
 
 Mutation = Callable[[dict[str, Any]], str | None]
-"""Changes a rule, and returns the name under which its tests must fail; None: it has nothing to change."""
+"""A function that changes a rule and returns the name under which its tests must fail; None: no change."""
 
 
 def compared(nth: int, *, up: bool) -> Mutation:
-    """Return the mutation that moves the nth threshold of an alert, up or down, by a fifth and at least by 1."""
+    """Return the mutation that moves an alert's nth threshold up or down by a fifth, and at least by 1."""
 
     def mutate(rule: dict[str, Any]) -> str | None:
         found = list(COMPARISON.finditer(rule["expr"])) if "alert" in rule else []
@@ -47,7 +47,7 @@ def _moved(number: float, *, up: bool) -> float:
 
 
 def waiting(factor: float) -> Mutation:
-    """Return the mutation that makes an alert wait longer, or less long."""
+    """Return the mutation that makes an alert wait longer or shorter."""
 
     def mutate(rule: dict[str, Any]) -> str | None:
         if "for" not in rule:
@@ -60,7 +60,7 @@ def waiting(factor: float) -> Mutation:
 
 
 def doubled(rule: dict[str, Any]) -> str | None:
-    """Record twice what a figure is."""
+    """Record twice the value of a figure."""
     if "record" not in rule:
         return None
     rule["expr"] = f"({rule['expr']}) * 2"
@@ -68,7 +68,7 @@ def doubled(rule: dict[str, Any]) -> str | None:
 
 
 def nearer(rule: dict[str, Any]) -> str | None:
-    """Count fewer series as near exhaustion."""
+    """Count fewer series as close to exhaustion."""
     changed = rule["expr"].replace('|0.05"', '"')
     if changed == rule["expr"]:
         return None
@@ -94,14 +94,14 @@ def test_they_fire_and_end_when_they_must() -> None:
 
 
 FEW = ("first threshold up", "less is near", "second threshold down")
-"""Those of `make test`, as they take the least time."""
+"""The mutations of `make test`, because they take the least time."""
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in FEW else pytest.mark.long) for name in MUTATIONS]
 )
 def test_a_changed_rule_is_noticed(name: str, tmp_path: Path) -> None:
-    """Every alert and figure that a mutation changes fails its tests: none of them only looks tested."""
+    """For every alert and figure that a mutation changes, the tests fail: all of them are really tested."""
     content = yaml.safe_load((PROMETHEUS / "rules.yml").read_text())
     changed = {MUTATIONS[name](rule) for group in content["groups"] for rule in group["rules"]} - {None}
     assert changed
@@ -116,13 +116,13 @@ def test_a_changed_rule_is_noticed(name: str, tmp_path: Path) -> None:
 
 
 def test_every_alert_can_be_changed() -> None:
-    """Each has a threshold or a time that a mutation reaches."""
+    """Each alert has a threshold or a time that a mutation changes."""
     reached = {mutate(dict(rule)) for rule in rules() for mutate in MUTATIONS.values()}
     assert reached - {None} == set(ALERTS) | {rule["record"] for rule in rules() if "record" in rule}
 
 
 def moments() -> Iterator[dict[str, Any]]:
-    """Yield what the tests of the rules expect of alerts."""
+    """Yield the expectations of the rules' tests about alerts."""
     for test in TESTS:
         for group in yaml.safe_load((PROMETHEUS / test).read_text())["tests"]:
             yield from group.get("alert_rule_test", ())
@@ -130,14 +130,14 @@ def moments() -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("alert", ALERTS)
 def test_tests_show_it_before_during_and_after(alert: str) -> None:
-    """There is a moment at which it does not fire yet, one at which it does, and a later one at which it has ended."""
+    """There is a moment before it fires, one at which it fires, and a later one at which it has ended."""
     course = [bool(moment["exp_alerts"]) for moment in moments() if moment["alertname"] == alert]
     assert "".join("!" if fires else "." for fires in course).strip("!") != ""
     assert re.search(r"\.!+\.", "".join("!" if fires else "." for fires in course))
 
 
 def test_every_alert_has_a_page_and_every_page_an_alert() -> None:
-    """The page that an alert's runbook_url names exists; no page is left of an alert that is gone."""
+    """The page in an alert's runbook_url exists, and no page remains for a removed alert."""
     assert {path.stem for path in PAGES.glob("*.md")} - {"README"} == set(ALERTS)
     for name, rule in ALERTS.items():
         assert rule["annotations"]["runbook_url"] == f"{RUNBOOKS}alerts/{name}.md"
@@ -157,7 +157,7 @@ def test_page_says_what_whoever_is_called_needs(alert: str) -> None:
 
 
 def test_alerts_say_whom_they_call() -> None:
-    """Each has a severity, a summary and a runbook."""
+    """Each alert has a severity, a summary and a runbook."""
     for rule in ALERTS.values():
         assert rule["labels"]["severity"] in {"page", "ticket"}
         assert set(rule["annotations"]) == {"summary", "runbook_url"}

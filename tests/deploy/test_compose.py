@@ -1,4 +1,4 @@
-"""The compose file against the Compose specification and against what it names: no engine is needed for either."""
+"""The Compose file against the Compose specification and against what it names; neither needs an engine."""
 
 import argparse
 import importlib.metadata
@@ -26,13 +26,13 @@ from tests.deploy import ROOT
 
 @pytest.fixture(scope="module")
 def compose() -> dict[str, Any]:
-    """Return the compose file as read, its merges resolved."""
+    """Return the parsed Compose file with its merges resolved."""
     content: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
     return content
 
 
 def schema() -> dict[str, Any]:
-    """Return the Compose specification's JSON Schema, which check-jsonschema ships (its code is not needed)."""
+    """Return the JSON Schema of the Compose specification from check-jsonschema, whose code is not needed."""
     shipped = importlib.metadata.distribution("check-jsonschema")
     path = Path(str(shipped.locate_file("check_jsonschema/builtin_schemas/vendor/compose-spec.json")))
     content: dict[str, Any] = json.loads(path.read_text())
@@ -40,7 +40,7 @@ def schema() -> dict[str, Any]:
 
 
 def test_fits_the_specification(compose: dict[str, Any]) -> None:
-    """The file is valid, and the check would see a member that the specification does not know."""
+    """The file is valid, and the check would find a member that the specification lacks."""
     jsonschema.validate(compose, schema())
     broken = {**compose, "services": {"kafka": {**compose["services"]["kafka"], "helthcheck": {}}}}
     with pytest.raises(jsonschema.ValidationError):
@@ -62,7 +62,7 @@ def test_nothing_listens_beyond_the_machine(compose: dict[str, Any]) -> None:
 
 
 def test_mounted_files_exist(compose: dict[str, Any]) -> None:
-    """Every file and folder that is mounted is in the repository; every named volume is declared."""
+    """Every mounted file and folder is in the repository; every named volume is declared."""
     mounts = [mount for service in compose["services"].values() for mount in service.get("volumes", [])]
     sources = {mount.partition(":")[0] for mount in mounts if ":" in mount}
     assert all((ROOT / source).exists() for source in sources if source.startswith("."))
@@ -70,7 +70,7 @@ def test_mounted_files_exist(compose: dict[str, Any]) -> None:
 
 
 def test_workers_run_without_rights(compose: dict[str, Any]) -> None:
-    """A worker reads its image, writes its volumes, and can gain no right; the keys are mounted for reading."""
+    """A worker reads its image, writes its volumes, and cannot gain rights; the keys are mounted read-only."""
     worker = compose["services"]["worker"]
     assert worker["read_only"] is True
     assert worker["cap_drop"] == ["ALL"]
@@ -81,7 +81,7 @@ def test_workers_run_without_rights(compose: dict[str, Any]) -> None:
 def test_settings_and_policies_are_mounted(
     compose: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever runs a command finds both where it runs, and the program takes the ones that come with the file."""
+    """Anyone who runs a command finds both there, and the program uses those that come with the file."""
     folder = ROOT / "deploy" / "compose"
     files = {name: made["file"].partition(":-./")[2].removesuffix("}") for name, made in compose["configs"].items()}
     for name, service in compose["services"].items():
@@ -101,13 +101,13 @@ def test_settings_and_policies_are_mounted(
 
 
 def test_no_core_dumps_of_keys_and_raw_values(compose: dict[str, Any]) -> None:
-    """Every service that holds keys or raw values, which are all but those that show metrics, has a limit of 0."""
+    """Every service with keys or raw values, which means all except those that show metrics, has a limit of 0."""
     limits = {name: service.get("ulimits") for name, service in compose["services"].items()}
     assert {name for name, limit in limits.items() if limit != {"core": 0}} == {"prometheus", "alertmanager", "grafana"}
 
 
 def test_only_who_needs_the_broker_reaches_it(compose: dict[str, Any]) -> None:
-    """The broker trusts whoever reaches it: Prometheus and Grafana share a network with what has metrics alone.
+    """The broker trusts every client: Prometheus and Grafana share networks only with services with metrics.
 
     A service that names no network would be in Compose's `default`, which is not declared here.
     """
@@ -128,7 +128,7 @@ def test_only_who_needs_the_broker_reaches_it(compose: dict[str, Any]) -> None:
 
 
 def test_audit_holds_no_private_key(compose: dict[str, Any]) -> None:
-    """Who audits reads the public key that `prepare` leaves, and no other."""
+    """The auditor reads the public key that `prepare` leaves, and no other key."""
     services = compose["services"]
     assert services["audit"]["volumes"] == ["public:/run/landmark-public:ro"]
     parser = argparse.ArgumentParser()
@@ -156,7 +156,7 @@ def test_every_service_that_stays_is_watched(compose: dict[str, Any]) -> None:
 
 
 def test_image_is_built_of_files_that_are_there() -> None:
-    """What the Dockerfile copies exists and is let through by .dockerignore; the last user is not root."""
+    """Files copied by the Dockerfile exist and pass .dockerignore; the last user is not root."""
     dockerfile = (ROOT / "Dockerfile").read_text()
     copied = [
         name for line in re.findall(r"^COPY (?!--from)(.+) \S+$", dockerfile, re.MULTILINE) for name in line.split()
@@ -169,7 +169,7 @@ def test_image_is_built_of_files_that_are_there() -> None:
 
 
 def probed(compose: dict[str, Any], port: int) -> int:
-    """Run the broker's health check against another port than its own; return its exit code, of a time-out 124."""
+    """Run the broker's health check on a different port; return its exit code, which is 124 after a time-out."""
     kind, *words = compose["services"]["kafka"]["healthcheck"]["test"]
     assert kind == "CMD"
     script = words.pop().replace("$$", "$").replace("localhost/9092", f"127.0.0.1/{port}")
@@ -177,7 +177,7 @@ def probed(compose: dict[str, Any], port: int) -> int:
 
 
 def test_the_brokers_health_check_tells_whether_it_answers(broker: LocalBroker, compose: dict[str, Any]) -> None:
-    """It starts no JVM; a broker passes, a closed port fails, and so does whoever listens and speaks otherwise."""
+    """It starts no JVM; a broker passes, but a closed port and a listener with another protocol fail."""
     assert probed(compose, int(broker.bootstrap_servers.rpartition(":")[2])) == 0
     assert probed(compose, free_ports(1)[0]) == 1
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -1,4 +1,4 @@
-"""A worker confined as image, pod and unit confine it: no root, no right, a read-only tree, two places to write in."""
+"""A worker confined as in image, pod and unit: no root, no rights, a read-only tree, two writable places."""
 
 import asyncio
 import os
@@ -38,9 +38,9 @@ for place in sys.argv[1:]:
 
 
 def confined(folder: Path, *command: str) -> list[str]:
-    """Return a command as uid 10001 that may write `folder`/data and /tmp and nothing else; keys are read-only too.
+    """Return a command as uid 10001 that may write only `folder`/data and /tmp; keys are read-only too.
 
-    Its test is skipped where the kernel lets nobody make a user namespace: in a chroot, and in many containers.
+    Its test is skipped if the kernel allows no user namespaces: in a chroot, and in many containers.
     """
     bubblewrap = program("bwrap")
     tried = subprocess.run(
@@ -59,7 +59,7 @@ def confined(folder: Path, *command: str) -> list[str]:
 
 
 def test_the_confinement_confines(tmp_path: Path) -> None:
-    """No right is left; data and /tmp can be written, the tree, the home and the keys' folder cannot."""
+    """No right is left; data and /tmp are writable; the tree, the home and the keys' folder are not."""
     (tmp_path / "data").mkdir()
     places = [str(tmp_path / "data"), "/tmp", "/etc", getpwuid(os.getuid()).pw_dir, str(tmp_path), sys.prefix]  # noqa: S108
     done = subprocess.run(
@@ -70,7 +70,7 @@ def test_the_confinement_confines(tmp_path: Path) -> None:
 
 
 def test_a_confined_worker_decides(broker: LocalBroker, tmp_path: Path) -> None:
-    """It holds its key on a read-only mount, keeps its state in the data folder, and releases what it is sent."""
+    """Its key is on a read-only mount, its state in the data folder, and it releases the records it receives."""
     (tmp_path / "data").mkdir()
     keyfile.create(tmp_path / "noise.key")
     (port,) = free_ports(1)
@@ -98,7 +98,7 @@ def test_a_confined_worker_decides(broker: LocalBroker, tmp_path: Path) -> None:
 
 
 async def released(settings: Settings, wanted: int) -> int:
-    """Wait until so many releases are committed; return how many there are."""
+    """Wait until at least ``wanted`` releases are committed; return their number."""
     topic = TopicNames.of(settings.prefix, settings.application).releases
     for _ in range(300):
         async with LogReader.opened(settings, "read_committed") as reader:

@@ -1,4 +1,4 @@
-"""Dashboards and rules use what worker and audit export, and nothing that it does not."""
+"""Dashboards and rules use the metrics that worker and audit export, and no others."""
 
 import re
 import subprocess
@@ -33,11 +33,11 @@ def test_queries_name_what_exists() -> None:
 
 
 OF_THE_PAGE = {"landmark_budget_left_share", "landmark_sampling_rate"}
-"""What a worker's own page shows of its last minutes; the dashboards have gauges of the same instead."""
+"""A worker's own page shows these for its last minutes; the dashboards have gauges instead."""
 
 
 def test_every_metric_is_shown() -> None:
-    """No metric is exported that no panel shows, and no page."""
+    """Every exported metric is shown in a panel or on a page."""
     shown = {exported()[name] for query in panel_queries() for name in names_in(query.expression)}
     assert shown | OF_THE_PAGE == set(ALL)
     assert not shown & OF_THE_PAGE
@@ -54,7 +54,7 @@ def test_queries_group_by_labels_that_exist() -> None:
 
 
 def test_no_metric_names_a_series() -> None:
-    """Labels are few and public: a series' id or value among them would publish when it sent events."""
+    """Labels are few and public: a series' id or value among them would reveal when it sent events."""
     assert {label for meaning in ALL.values() for label in meaning.labels} == {
         "cause", "code", "decision", "fingerprint", "level", "outcome", "partition", "policy", "rate",
         "reason", "scheme", "share", "version",
@@ -63,18 +63,18 @@ def test_no_metric_names_a_series() -> None:
 
 @pytest.mark.parametrize("dashboard", MADE, ids=lambda dashboard: dashboard.name)
 def test_files_are_what_the_code_makes(dashboard: Dashboard) -> None:
-    """The committed JSON is that of the description; if it is not, `python -m deploy.grafana` writes it."""
+    """The committed JSON matches the description; if it does not, `python -m deploy.grafana` writes it."""
     assert (FOLDER / f"{dashboard.name}.json").read_text() == text_of(dashboard)
 
 
 def test_no_other_dashboards() -> None:
-    """Each file of the folder comes of a description."""
+    """Each file in the folder is generated from a description."""
     assert {path.stem for path in DASHBOARDS} == {dashboard.name for dashboard in MADE}
 
 
 @pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem)
 def test_panels_are_laid_out(path: Path) -> None:
-    """Ids and titles are unique, panels stand in the grid without overlap."""
+    """Ids and titles are unique, and panels are on the grid without overlap."""
     panels = load(path)["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels)
     assert len({panel["title"] for panel in panels}) == len(panels)
@@ -85,7 +85,7 @@ def test_panels_are_laid_out(path: Path) -> None:
 
 @pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem)
 def test_panels_explain_themselves(path: Path) -> None:
-    """Each has a description in whole sentences, a unit, thresholds that grow, and names for its lines."""
+    """Each panel has a description in whole sentences, a unit, increasing thresholds, and names for its lines."""
     for panel in load(path)["panels"]:
         if panel["type"] == "row":
             continue
@@ -102,7 +102,7 @@ def test_panels_explain_themselves(path: Path) -> None:
 
 @pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem)
 def test_the_reader_chooses(path: Path) -> None:
-    """Every query of every panel keeps to the data source, jobs, instances and policies that were chosen."""
+    """Every query of every panel uses the chosen data source, jobs, instances and policies."""
     content = load(path)
     chosen = {variable["name"]: variable for variable in content["templating"]["list"]}
     sources = yaml.safe_load((ROOT / "deploy/grafana/provisioning/datasources/prometheus.yml").read_text())
@@ -118,7 +118,7 @@ def test_the_reader_chooses(path: Path) -> None:
 
 
 def test_linter_finds_nothing() -> None:
-    """Grafana's own linter agrees, warnings included, where it is installed."""
+    """Grafana's own linter, if installed, has no complaints or warnings."""
     linter = program("dashboard-linter")
     for path in DASHBOARDS:
         run = subprocess.run([linter, "lint", "--strict", str(path)], capture_output=True, text=True, check=False)
@@ -126,7 +126,7 @@ def test_linter_finds_nothing() -> None:
 
 
 def overlap(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Tell whether two places of the grid overlap."""
+    """Return whether two places on the grid overlap."""
     beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
     above = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
     return not (beside or above)

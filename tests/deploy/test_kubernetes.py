@@ -24,12 +24,12 @@ from tests.programs import program
 
 KUBERNETES = ROOT / "deploy" / "kubernetes"
 ROLE_OF = {"landmark-worker": "worker", "landmark-audit": "auditor", "landmark-topics": "operator"}
-"""Which of the roles of `topics --acls` each workload has on the brokers."""
+"""The role from `topics --acls` that each workload has on the brokers."""
 DECLARE = {"worker": worker.add_arguments, "audit": audit.add_arguments, "topics": topics.add_arguments}
 
 
 def manifests() -> list[dict[str, Any]]:
-    """Return every object of the files that the kustomizations name."""
+    """Return every object in the files named by the kustomizations."""
     found: list[dict[str, Any]] = []
     for folder in (KUBERNETES, KUBERNETES / "monitoring"):
         for name in yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]:
@@ -54,25 +54,25 @@ def pods() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def containers(template: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the containers of a pod, those of its start first."""
+    """Return the containers of a pod, with init containers first."""
     spec = template["spec"]
     return [*spec.get("initContainers", []), *spec["containers"]]
 
 
 def settings_file() -> dict[str, Any]:
-    """Return the settings that the pods get."""
+    """Return the settings that the pods receive."""
     return tomllib.loads((KUBERNETES / "landmark-stream.toml").read_text())
 
 
 def printed_rules(*files: Path, docs_url: str = "") -> list[dict[str, Any]]:
-    """Return what the script `rules` prints."""
+    """Return the output of the script `rules`."""
     command = ["env", f"DOCS_URL={docs_url}", str(KUBERNETES / "rules"), *map(str, files)]
     return list(yaml.safe_load_all(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
 
 
 @pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda one: f"{one['kind']}-{one['metadata']['name']}")
 def test_fits_the_schema(manifest: dict[str, Any]) -> None:
-    """Valid; and a member that the API does not know would be found."""
+    """Each manifest is valid, and a member unknown to the API would be found."""
     validate(manifest)
     if manifest["kind"] != "Namespace":
         member = "automountServiceAccountTokens" if manifest["kind"] == "ServiceAccount" else "spec"
@@ -82,7 +82,7 @@ def test_fits_the_schema(manifest: dict[str, Any]) -> None:
 
 
 def test_rules_are_those_of_every_prometheus() -> None:
-    """The script wraps each file of prometheus.yml, group by group, in a valid PrometheusRule of a name of its own."""
+    """The script wraps each file of prometheus.yml, by group, in a valid PrometheusRule with its own name."""
     files = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())["rule_files"]
     printed = printed_rules()
     for manifest in printed:
@@ -92,7 +92,7 @@ def test_rules_are_those_of_every_prometheus() -> None:
 
 
 def test_alerts_can_name_docs_that_are_published_elsewhere() -> None:
-    """With DOCS_URL all of them, and nothing else changes."""
+    """With DOCS_URL, all of them use it, and nothing else changes."""
     (there,) = printed_rules(docs_url="https://docs.example/")
     (here,) = printed_rules()
     found = [rule["annotations"] for group in there["spec"]["groups"] for rule in group["rules"] if "alert" in rule]
@@ -104,7 +104,7 @@ def test_alerts_can_name_docs_that_are_published_elsewhere() -> None:
 
 @pytest.mark.parametrize(("name", "template"), list(pods()), ids=lambda value: value if isinstance(value, str) else "")
 def test_pods_are_restricted(name: str, template: dict[str, Any]) -> None:
-    """What the Restricted profile of Pod Security asks, and a read-only root and no token besides."""
+    """They meet the Restricted profile of Pod Security, with a read-only root and no token as well."""
     spec = template["spec"]
     assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys(), name
     assert spec["automountServiceAccountToken"] is False
@@ -127,7 +127,7 @@ def test_pods_are_restricted(name: str, template: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("name", "template"), list(pods()), ids=lambda value: value if isinstance(value, str) else "")
 def test_commands_and_mounts_agree(name: str, template: dict[str, Any]) -> None:
-    """Arguments parse, variables are settings, and every path that is named lies in a volume that is mounted."""
+    """Arguments parse, variables are settings, and every named path is in a mounted volume."""
     spec = template["spec"]
     volumes = {volume["name"] for volume in spec["volumes"]}
     if name == "landmark-worker":
@@ -151,7 +151,7 @@ def test_commands_and_mounts_agree(name: str, template: dict[str, Any]) -> None:
 
 
 def test_the_worker_writes_where_it_may() -> None:
-    """State on its volume, keys from the folder that the first container fills, nothing else but /tmp writable."""
+    """State is on its volume, keys are in the folder filled by the first container; only /tmp is writable too."""
     template = named("StatefulSet", "landmark-worker")["spec"]["template"]
     keys, _, main = containers(template)
     mounts = {mount["name"]: mount for mount in main["volumeMounts"]}
@@ -180,7 +180,7 @@ def test_keys_reach_workers_alone() -> None:
 
 
 def test_each_role_is_a_user_with_a_secret_of_its_own() -> None:
-    """No two workloads share any Secret; all programs of a pod are the user of its role, which no setting overrules."""
+    """No two workloads share a Secret; all programs in a pod are its role's user, which no setting overrides."""
     holders: dict[str, list[str]] = {}
     for name, template in pods():
         for volume in template["spec"]["volumes"]:
@@ -197,12 +197,12 @@ def test_each_role_is_a_user_with_a_secret_of_its_own() -> None:
 
 
 def user_of(container: dict[str, Any]) -> str | None:
-    """Return who a program is on the brokers."""
+    """Return the user that a program is on the brokers."""
     return next((one["value"] for one in container["env"] if one["name"] == f"{PREFIX}SASL_USER"), None)
 
 
 def test_the_page_makes_these_users_and_secrets() -> None:
-    """Who follows the page gives rights to the users of the manifests, and makes every Secret that they mount."""
+    """Following the page gives rights to the manifests' users, and creates every Secret that they mount."""
     page = (ROOT / "docs" / "how-to" / "run-in-production.md").read_text()
     granted = dict(re.findall(r"--acls (\w+)=User:([\w-]+)", page))
     assert granted == {role: f"landmark-{role}" for role in ROLE_OF.values()}
@@ -214,7 +214,7 @@ def test_the_page_makes_these_users_and_secrets() -> None:
 
 
 def test_settings_are_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file is a valid configuration once Secret and user are there; there is a partition for every worker."""
+    """The file is a valid configuration once Secret and user exist; every worker has a partition."""
     monkeypatch.setenv(f"{PREFIX}SASL_USER", "landmark-worker")
     content = (KUBERNETES / "landmark-stream.toml").read_text()
     (tmp_path / "password").write_text("x")
@@ -228,7 +228,7 @@ def test_settings_are_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_labels_and_ports_meet() -> None:
-    """Services, budgets, policies and the monitor select the pods that are meant; ports have the numbers in force."""
+    """Services, budgets, policies and the monitor select the intended pods; ports have the actual numbers."""
     ports = {name: containers(template)[-1].get("ports", []) for name, template in pods()}
     default = Settings.model_fields["http_port"].default
     assert ports["landmark-worker"] == [{"name": "metrics", "containerPort": default}]
@@ -268,7 +268,7 @@ def test_jobs_have_the_names_that_rules_look_for() -> None:
 
 
 def test_kustomize_puts_them_together() -> None:
-    """The result is valid too; settings get a name with their hash, which every pod mounts."""
+    """The result is also valid; the settings' name includes their hash, and every pod mounts them."""
     command = [program("kubectl"), "kustomize", str(KUBERNETES)]
     built = list(yaml.safe_load_all(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
     for manifest in built:

@@ -33,10 +33,10 @@ from tests.loopback import ask
 from tests.patience import PATIENCE_SECONDS
 
 RATE_INTERVAL = "10s"
-"""As Grafana computes it: four scrapes, here of half a second, and at least what a slow machine needs."""
+"""The interval as Grafana computes it: four scrapes, here of 0.5 s, and at least what a slow machine needs."""
 
 QUIET = {"ALERTS": "no alert fires", "alert": "its condition does not hold: the system is well"}
-"""Why a query that is right has no result."""
+"""Why a correct query has no result."""
 
 
 def test_configuration_is_valid() -> None:
@@ -53,9 +53,9 @@ def site(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory, worker_i
 
 
 async def test_every_query_is_answered(site: Site, pytestconfig: pytest.Config) -> None:
-    """While events flow every query returns numbers, for all policies and one; only those of trouble need not.
+    """While events flow, every query returns numbers, for all policies and one; only trouble queries need not.
 
-    They name metrics that the system has. ``--queries FILE`` writes the table of what was asked and answered.
+    They name metrics that the system has. ``--queries FILE`` writes the table of queries and answers.
     """
     asked = [*queries({}), *queries({"policy": "own"})]
     answers: dict[Query, str] = {}
@@ -81,7 +81,7 @@ async def test_every_query_is_answered(site: Site, pytestconfig: pytest.Config) 
 
 
 def queries(chosen: dict[str, str]) -> Iterator[Query]:
-    """Yield every query of panels, annotations and rules as Prometheus gets it; of rules where nothing is chosen."""
+    """Yield every query of panels, annotations and, if nothing is chosen, rules, as Prometheus receives it."""
     found = [*panel_queries(), *annotation_queries()]
     if not chosen:
         found += [Query("rule", rule["record"], rule["expr"]) for rule in rules() if "record" in rule]
@@ -93,14 +93,14 @@ def queries(chosen: dict[str, str]) -> Iterator[Query]:
 
 
 def reason_of(query: Query) -> str | None:
-    """Return why a query has no result in a system that is well; None: it should have one."""
+    """Return why a query has no result in a healthy system, or None if it should have one."""
     if query.place == "alert":
         return QUIET["alert"]
     return QUIET["ALERTS"] if query.expression.startswith("ALERTS{") else None
 
 
 def table(asked: list[Query], answers: dict[Query, str], quiet: dict[Query, str | None]) -> str:
-    """Return what was asked and answered, in Markdown."""
+    """Return the queries and answers as Markdown."""
     rows = ["| where | what | query | result |", "|---|---|---|---|"]
     for query in asked:
         said = answers.get(query) or f"nothing: {quiet[query]}"
@@ -110,7 +110,7 @@ def table(asked: list[Query], answers: dict[Query, str], quiet: dict[Query, str 
 
 
 def test_the_page_of_each_alert_is_served(site: Site) -> None:
-    """Prometheus itself serves docs/, which the Compose file gives it at its usual port."""
+    """Prometheus itself serves docs/, which the Compose file mounts, at its usual port."""
     service = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["prometheus"]
     assert "./docs:/docs:ro" in service["volumes"]
     assert "--web.user-assets=/docs" in service["command"]
@@ -120,7 +120,7 @@ def test_the_page_of_each_alert_is_served(site: Site) -> None:
 
 
 def test_variables_have_values(site: Site) -> None:
-    """What a reader can choose from is there: both jobs, both instances, the policies of the series."""
+    """A reader can choose from both jobs, both instances, and the policies of the series."""
     found = {
         (query.place, query.name): label_values(site.prometheus_port, resolved(query.expression, {}, RATE_INTERVAL))
         for query in variables()
@@ -133,14 +133,14 @@ def test_variables_have_values(site: Site) -> None:
 
 
 def label_values(port: int, query: str) -> list[str]:
-    """Return what Grafana's ``label_values(selector, label)`` does."""
+    """Return the same as Grafana's ``label_values(selector, label)``."""
     selector, label = re.fullmatch(r"label_values\((.+), (\w+)\)", query).groups()  # type: ignore[union-attr]
     values: list[str] = api(port, f"label/{label}/values?{urllib.parse.urlencode({'match[]': selector})}")
     return values
 
 
 def test_top_shows_them(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
-    """`top` sees worker and audit at work: its figures lie between those that the endpoints give before and after."""
+    """`top` shows worker and audit running: its figures are between those of the endpoints before and after."""
     urls = [f"http://127.0.0.1:{port}" for port in (site.worker_port, site.audit_port)]
     before = spent(site)
     assert main(["top", "--json", "--interval", "0.5", "--url", urls[0], "--url", urls[1]]) == 0
@@ -154,20 +154,20 @@ def test_top_shows_them(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def spent(site: Site) -> int:
-    """Return what the worker says it spent, in nano-epsilon."""
+    """Return the worker's reported spend, in nano-epsilon."""
     lines = ask(site.worker_port, "/metrics")[1].decode().splitlines()
     spends = [line.split()[1] for line in lines if line.startswith("landmark_spend_nano_epsilon_total{")]
     return sum(int(float(spend)) for spend in spends)
 
 
 def test_metrics_follow_the_conventions(site: Site) -> None:
-    """Promtool finds nothing to object to in what worker and audit export."""
+    """Promtool has no objections to the metrics that worker and audit export."""
     for port in (site.worker_port, site.audit_port):
         assert promtool_failures("check", "metrics", folder=PROMETHEUS, stdin=ask(port, "/metrics")[1]) == ""
 
 
 def test_metrics_name_no_series(site: Site) -> None:
-    """Nothing of what was sent stands in the metrics: no id of a series, and no glob."""
+    """The metrics contain nothing that was sent: no series id, and no glob."""
     for port in (site.worker_port, site.audit_port):
         text = ask(port, "/metrics")[1]
         assert b"meter" not in text
@@ -175,14 +175,14 @@ def test_metrics_name_no_series(site: Site) -> None:
 
 
 def test_the_table_has_every_metric_of_ours(site: Site) -> None:
-    """What worker and audit export under our name stands in the tables, and the other way round."""
+    """Metrics that worker and audit export under our name are in the tables, and vice versa."""
     ours = {name for name in metadata(site.prometheus_port) if name.startswith("landmark_")}
     # The client library adds when each counter and histogram began.
     assert {name.removesuffix("_created").removesuffix("_total") for name in ours} == set(ALL)
 
 
 def round_of_events(number: int) -> Iterator[Event]:
-    """Yield policies at first, then an event a series, one late event, and one of a series without policy."""
+    """Yield policies first, then one event per series, a late event, and one of a series without a policy."""
     for series in (f"meter-{index}" for index in range(20)):
         if number == 0:
             policy = {
@@ -205,13 +205,13 @@ def round_of_events(number: int) -> Iterator[Event]:
 
 
 def observation(series: str, step: int) -> Event:
-    """Make an event of a series."""
+    """Return an event of a series."""
     event = {"series": series, "timestamp": (step + 1) * STEP_MS, "value": 5}
     return Event(series.encode(), orjson.dumps(event))
 
 
 def api(port: int, question: str) -> Any:
-    """Return what Prometheus answers; fails where it finds the question wrong."""
+    """Return Prometheus's answer; fail if it rejects the question."""
     response, body = ask(port, f"/api/v1/{question}")
     answer = orjson.loads(body)
     assert response.status == 200, answer
@@ -219,7 +219,7 @@ def api(port: int, question: str) -> Any:
 
 
 def answered(port: int, expression: str) -> str | None:
-    """Return how many lines Prometheus answers, and the first one's number; None: no number at all."""
+    """Return the number of lines in Prometheus's answer and the first line's value, or None without any value."""
     samples = api(port, f"query?{urllib.parse.urlencode({'query': expression})}")["result"]
     numbers = [float(sample["value"][1]) for sample in samples if sample["value"][1] != "NaN"]
     if not numbers:
@@ -228,7 +228,7 @@ def answered(port: int, expression: str) -> str | None:
 
 
 def metadata(port: int) -> dict[str, Any]:
-    """Return the metrics that Prometheus knows of its targets, with and without samples."""
+    """Return the metrics that Prometheus knows from its targets, with and without samples."""
     found: dict[str, Any] = api(port, "metadata")
     return found
 

@@ -1,4 +1,4 @@
-"""`top` and the page compute of scrapes what dashboards and rules ask of Prometheus: both give the same figure."""
+"""`top` and the page compute from scrapes what dashboards and rules ask of Prometheus: the figures agree."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,14 +14,14 @@ from tests.deploy.prometheus import promtool_failures
 from tests.deploy.queries import PROMETHEUS, panel_queries, resolved, rules
 
 SCRAPES, EVERY_SECONDS = 20, 15
-"""From the first scrape to the last one, five minutes later; counters grow evenly, so every window has one rate."""
+"""Scrapes from first to last over five minutes; counters grow evenly, so every window has the same rate."""
 SECONDS = SCRAPES * EVERY_SECONDS  # numbers are such that no float is rounded: promtool compares exactly
 Labelled = Mapping[str, float]
-"""Values by their labels as Prometheus writes them."""
+"""Values by their labels in Prometheus's notation."""
 
 
 def worker(nth: int) -> tuple[Scrape, Scrape]:
-    """Return what the nth worker shows at the beginning and at the end; every figure is another one."""
+    """Return the nth worker's scrapes at the beginning and at the end; every figure is different."""
     metrics, number = Metrics(), str(nth)
 
     def grow(times: int) -> None:
@@ -68,7 +68,7 @@ def audit() -> Scrape:
 
 
 def of_workers(seen: WorkerSnapshot, alone: Mapping[str, WorkerSnapshot]) -> Iterator[tuple[str, str, Labelled]]:
-    """Yield place and name of a query, with what it must give: for all workers, or for each of them."""
+    """Yield a query's place and name with its expected result, for all workers or for each of them."""
     assert seen.events_per_second is not None
     assert seen.rejects_per_second is not None
     assert seen.spend_nano_per_second is not None
@@ -106,7 +106,7 @@ def of_workers(seen: WorkerSnapshot, alone: Mapping[str, WorkerSnapshot]) -> Ite
 
 
 def of_audit(seen: AuditSnapshot) -> Iterator[tuple[str, str, Labelled]]:
-    """Yield the same of an audit."""
+    """Yield the same for an audit."""
     yield "privacy", "Audit findings", {"{}": sum(seen.findings.values())}
     by_code = {f'{{code="{code}"}}': float(number) for code, number in seen.findings.items()}
     yield "privacy", "Findings by code", {**by_code, "{}": 0}
@@ -116,12 +116,12 @@ def of_audit(seen: AuditSnapshot) -> Iterator[tuple[str, str, Labelled]]:
 
 
 def by_instance(values: Labelled) -> dict[str, float]:
-    """Return values under the label of their instance."""
+    """Return values by the label of their instance."""
     return {f'{{instance="{name}"}}': value for name, value in values.items()}
 
 
 def test_prometheus_answers_what_the_snapshot_says(tmp_path: Path) -> None:
-    """Of two workers and an audit; and a wrong number is found."""
+    """They agree for two workers and an audit, and a wrong number is detected."""
     scrapes = {f"worker:{nth}": worker(nth) for nth in (1, 2)}
     alone = {
         name: seen
@@ -151,7 +151,7 @@ def test_prometheus_answers_what_the_snapshot_says(tmp_path: Path) -> None:
 
 
 def series_of(first: Scrape, last: Scrape, job: str, instance: str) -> Iterator[dict[str, str]]:
-    """Yield the series of two scrapes as promtool takes them, with an even growth from the one to the other."""
+    """Yield the series of two scrapes in promtool's form, growing evenly from the first to the last."""
     for name, samples in last.samples.items():
         earlier = {tuple(sample.labels.items()): sample.value for sample in first.samples.get(name, ())}
         if not name.startswith("landmark_"):
@@ -164,7 +164,7 @@ def series_of(first: Scrape, last: Scrape, job: str, instance: str) -> Iterator[
 
 
 def failures(folder: Path, series: list[dict[str, str]], tests: list[dict[str, Any]]) -> str:
-    """Return what promtool finds to differ."""
+    """Return the differences that promtool finds."""
     interval = f"{EVERY_SECONDS}s"
     groups = [{"interval": interval, "input_series": series, "promql_expr_test": tests}]
     file = {"rule_files": [str(PROMETHEUS / "rules.yml")], "evaluation_interval": interval, "tests": groups}
@@ -173,7 +173,7 @@ def failures(folder: Path, series: list[dict[str, str]], tests: list[dict[str, A
 
 
 def test_the_same_classes_count_as_used_up_everywhere() -> None:
-    """The worker leaves out what is used up as planned by the same share that rules and panels ask for."""
+    """The worker excludes what is used up as planned by the same share that rules and panels use."""
     asked = [rule["expr"] for rule in rules()] + [query.expression for query in panel_queries()]
     for metric, classes in (("landmark_budget_left_series", USED_UP), ("landmark_cap_left_members", CLAIMED)):
         found = [each for text in asked for each in re.findall(metric + r'\{[^}]*\bshare=~"([^"]*)"', text)]

@@ -21,12 +21,12 @@ CLEAN_SHARE = 0.8  # the changelog is compacted when a fifth of it is outdated
 
 
 def on_disk(kind: str, record: str) -> int:
-    """Return the bytes of a record in the broker's log, one replica."""
+    """Return the size in bytes of a record in the broker's log, for one replica."""
     return int(MEASURED["values"][kind][record] + MEASURED["framing"][record])
 
 
 def shown(number: float) -> str:
-    """Write bytes as the page does: two digits and a decimal unit."""
+    """Write bytes in the page's form: two digits and a decimal unit."""
     units = ["B", "kB", "MB", "GB", "TB", "PB"]
     while number >= 999.5:
         number /= 1000
@@ -37,13 +37,13 @@ def shown(number: float) -> str:
 
 @pytest.mark.parametrize("kind", MEASURED["values"])
 def test_records_are_values_and_framing(kind: str) -> None:
-    """A row of the first table: the value and what frames it."""
+    """Each row of the first table is the value and its framing."""
     assert f"| {kind} | " + " | ".join(str(on_disk(kind, record)) for record in RECORDS) + " |" in PAGE
 
 
 @pytest.mark.parametrize("exponent", [4, 6, 8])
 def test_plans_follow(exponent: int) -> None:
-    """A row of the second table, for numbers once an hour."""
+    """Each row of the second table is correct, for one number per hour."""
     series = 10**exponent
     events_per_second = series / 3_600
     workers = max(LEAST_WORKERS, math.ceil(events_per_second / PLANNED_EVENTS_PER_SECOND))
@@ -62,7 +62,7 @@ def test_plans_follow(exponent: int) -> None:
 
 
 def test_measured_figures_stand_in_the_page() -> None:
-    """What is not in a table stands in the text."""
+    """Figures that are not in a table are in the text."""
     speeds, costs = MEASURED["events_per_second"], MEASURED["worker_cpu_microseconds"]
     for figure in (*speeds.values(), *costs.values(), MEASURED["recovered_rows_per_second"]):
         assert f"{figure:,}" in PAGE

@@ -1,4 +1,4 @@
-"""The systemd unit: accepted by systemd, hardened by its own measure, and in agreement with the settings."""
+"""The systemd unit: accepted by systemd, hardened by its own measure, and consistent with the settings."""
 
 import re
 import subprocess
@@ -12,25 +12,25 @@ from tests.programs import program
 
 UNIT = ROOT / "deploy" / "systemd" / "landmark-stream@.service"
 MOST_EXPOSED = 15
-"""Tenths, of systemd's scale from 0 to 100: what is left is a network and a place in the host's tree."""
+"""Tenths, on systemd's scale from 0 to 100: a network and a place in the host's tree remain."""
 
 
 @pytest.fixture
 def analyze() -> str:
-    """Return the path of systemd's own checker; in CI it must be there."""
+    """Return the path of systemd's own checker, which must exist in CI."""
     return program("systemd-analyze")
 
 
 @pytest.fixture
 def unit(tmp_path: Path) -> Path:
-    """Return the unit with a program that is on this machine: that the program exists is checked too."""
+    """Return the unit with a program from this machine, since the checker also looks for the program."""
     copy = tmp_path / UNIT.name
     copy.write_text(UNIT.read_text().replace("/opt/landmark-stream/bin/landmark-stream", "/usr/bin/true"))
     return copy
 
 
 def test_systemd_accepts_it(analyze: str, unit: Path) -> None:
-    """Nothing to say about it; but about a directive that does not exist."""
+    """There are no complaints, but a directive that does not exist would cause one."""
     command = [analyze, "verify", str(unit)]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (found.returncode, found.stderr) == (0, "")
@@ -39,7 +39,7 @@ def test_systemd_accepts_it(analyze: str, unit: Path) -> None:
 
 
 def test_it_is_hardened(analyze: str, unit: Path) -> None:
-    """Its exposure is under the bound; without what protects the kernel it is not."""
+    """Its exposure is below the bound; without the kernel protections it is not."""
     command = [analyze, "security", "--offline=true", f"--threshold={MOST_EXPOSED}", str(unit)]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
     text = re.sub(r"^(ProtectKernel\w+|SystemCallFilter|PrivateUsers)=.*\n", "", unit.read_text(), flags=re.MULTILINE)
@@ -48,7 +48,7 @@ def test_it_is_hardened(analyze: str, unit: Path) -> None:
 
 
 def test_variables_are_settings() -> None:
-    """Each variable names a field; keys are read from where they are copied to."""
+    """Each variable names a field; keys are read from the place to which they are copied."""
     text = UNIT.read_text()
     fields = {name.lower() for name in re.findall(rf"^Environment={PREFIX}(\w+)=", text, re.MULTILINE)}
     assert {"data_folder", "key_file", "signing_key_file"} == fields
@@ -63,5 +63,5 @@ def test_variables_are_settings() -> None:
 
 
 def test_it_dumps_no_core() -> None:
-    """A core dump would be a copy of the keys, and the worker says so of itself only once it runs."""
+    """A core dump would copy the keys, and the worker only prevents dumps itself once it runs."""
     assert re.search(r"^LimitCORE=0$", UNIT.read_text(), re.MULTILINE)

@@ -1,1 +1,1 @@
-"""Tests of what is shipped: source distribution, wheel, dependencies."""
+"""Tests of the shipped files: source distribution, wheel, dependencies."""

@@ -1,4 +1,4 @@
-"""Every dependency has its reason in one table, is pinned, and none is named that is not there."""
+"""Every dependency has its reason in one table and is pinned, and the table names no other."""
 
 import ast
 import re
@@ -24,7 +24,7 @@ def project() -> dict[str, Any]:
 
 
 def plain(name: str) -> str:
-    """Return a package's name as registries compare it (PEP 503)."""
+    """Return a package's name in the form that registries compare (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -35,7 +35,7 @@ def names(requirements: list[str]) -> list[str]:
 
 
 def test_the_table_is_complete(project: dict[str, Any]) -> None:
-    """One row a dependency, under what it is for, with a reason."""
+    """Each dependency has one row, under its purpose, with a reason."""
     text = (ROOT / "docs" / "dependencies.md").read_text()
     _, running, demo, notebook, test = text.split("\n## ")
     extras = project["optional-dependencies"]
@@ -48,7 +48,7 @@ def test_the_table_is_complete(project: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 def test_the_pins_import_together(project: dict[str, Any]) -> None:
-    """In one environment: Faust holds click back, which others must then do with."""
+    """They do so in one environment: Faust holds click back, so the others must work with that."""
     extras = project["optional-dependencies"].values()
     wanted = {*names(project["dependencies"]), *(name for extra in extras for name in names(extra))}
     found = {
@@ -67,7 +67,7 @@ def test_the_pins_import_together(project: dict[str, Any]) -> None:
 
 
 def test_what_is_imported_is_declared(project: dict[str, Any]) -> None:
-    """No package is here only because another dependency happens to bring it; Faust's own are named with it."""
+    """No package is present only because another dependency needs it; Faust's own are named with Faust."""
     imported = {
         name.partition(".")[0]
         for package in OURS
@@ -92,14 +92,14 @@ def test_every_dependency_is_pinned(project: dict[str, Any]) -> None:
 
 
 def locked(name: str) -> dict[str, str]:
-    """Return what a lock of the image pins, with its versions; every line has a hash."""
+    """Return the pins of an image's lock, with versions; every line has a hash."""
     lines = [line for line in (ROOT / "deploy" / "image" / name).read_text().splitlines() if not line.startswith("#")]
     assert all(re.fullmatch(r"[\w.-]+==[\w.]+ --hash=sha256:[0-9a-f]{64}", line) for line in lines)
     return {plain(line.partition("==")[0]): line.partition("==")[2].partition(" ")[0] for line in lines}
 
 
 def test_the_images_locks_agree(project: dict[str, Any]) -> None:
-    """Images of both machines run the same versions, which are those of the constraints, and all that is needed."""
+    """The images of both machines have the same versions, equal to the constraints, and everything needed."""
     here = locked("requirements-x86_64.txt")
     there, of_sources = locked("requirements-aarch64.txt"), locked("source-requirements-aarch64.txt")
     assert not there.keys() & of_sources.keys()

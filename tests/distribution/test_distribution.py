@@ -1,4 +1,4 @@
-"""What is shipped: a source distribution, the wheel built from it, and that wheel in an environment of its own."""
+"""The shipped files: a source distribution, the wheel built from it, and that wheel in its own environment."""
 
 import json
 import os
@@ -27,12 +27,12 @@ POLICY = (
 EXAMPLES = ("README.md", "python/release.py", "kcat/produce.sh", "java/ConsumeReleases.java", "registry/register.py")
 PACKAGES = ("stream_app", "landmark_stream")
 OURS = ("*.egg-info", "__pycache__", "build", "dist", ".*_cache", ".venv", ".git", ".hypothesis", ".landmark-stream")
-"""What work leaves in a checkout and nobody ships."""
+"""Files that work leaves in a checkout and nobody ships."""
 BUILD = "from setuptools import build_meta; import sys; print(build_meta.{}(sys.argv[1]))"
 
 
 def built(what: str, source: Path, out: Path) -> Path:
-    """Build a distribution from a tree with the backend itself, which fetches nothing; return its file."""
+    """Build a distribution from a tree directly with the backend, which fetches nothing; return its file."""
     done = subprocess.run(
         [sys.executable, "-c", BUILD.format(what), str(out)], cwd=source, capture_output=True, check=True
     )
@@ -49,7 +49,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel from the unpacked source distribution: it lacks nothing."""
+    """Build the wheel from the unpacked source distribution, which is complete."""
     folder = tmp_path_factory.mktemp("wheel")
     with tarfile.open(sdist) as archive:
         archive.extractall(folder)  # noqa: S202 (our own; Python 3.11.2 knows no filter)
@@ -77,7 +77,7 @@ def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answer(program: Path, folder: Path, *words: str, told: str = "") -> str:
-    """Run the installed command in a folder, without our paths; return what it prints, and ask what it ``told``."""
+    """Run the installed command in a folder, without our paths; return its output. Its errors must be ``told``."""
     inherited = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME"}}  # noqa: TID251
     done = subprocess.run(
         [str(program), *words], cwd=folder, env=inherited, capture_output=True, text=True, check=False
@@ -87,7 +87,7 @@ def answer(program: Path, folder: Path, *words: str, told: str = "") -> str:
 
 
 def test_a_source_distribution_holds_the_tree(sdist: Path) -> None:
-    """Everything that is built, tested and deployed from; no bytecode, no private file."""
+    """It has everything for build, tests and deployment, but no bytecode and no private file."""
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     for name in ("schemas/policy.v1.schema.json", "deploy/prometheus/rules.yml", "docs/guarantee.md", "SECURITY.md"):
@@ -104,7 +104,7 @@ def test_a_source_distribution_holds_the_tree(sdist: Path) -> None:
 
 
 def test_a_wheel_holds_the_package_and_its_files(wheel: Path) -> None:
-    """All files of both packages, data included; schemas, dashboards and rules beside them; no tests, no benchmarks."""
+    """It has all files of both packages, with data, schemas, dashboards and rules, but no tests or benchmarks."""
     names = zipfile.ZipFile(wheel).namelist()
     found = (file for package in PACKAGES for file in (ROOT / package).rglob("*") if file.is_file())
     files = {str(file.relative_to(ROOT)) for file in found if file.suffix not in {".pyc", ".so"}}
@@ -119,7 +119,7 @@ def test_a_wheel_holds_the_package_and_its_files(wheel: Path) -> None:
 
 
 def test_an_installed_wheel_decides_and_audits(program: Path, tmp_path: Path) -> None:
-    """Outside of any checkout: replay, then audit, explain and check of what it wrote."""
+    """Outside any checkout, replay works, and so do audit, explain and check of its output."""
     (tmp_path / "events.jsonl").write_text(EVENTS)
     (tmp_path / "policies.jsonl").write_text(POLICY)
     assert answer(program, tmp_path, "--version") == f"landmark-stream {stream_app.__version__}\n"
@@ -159,7 +159,7 @@ def test_an_installed_wheel_tells_its_files(program: Path, tmp_path: Path) -> No
 
 
 def test_an_installed_wheel_has_the_docs_that_messages_name(program: Path, tmp_path: Path) -> None:
-    """Every page below docs/, with its pictures, in the folder that messages tell how to find."""
+    """Every page below docs/, including pictures, is in the folder that messages name."""
     folder = Path(json.loads(answer(program, tmp_path, "files", "--json"))["docs"])
     written = (file for file in (ROOT / "docs").rglob("*") if file.is_file() and file.suffix not in {".py", ".pyc"})
     pages = {file.relative_to(ROOT / "docs") for file in written}
@@ -167,7 +167,7 @@ def test_an_installed_wheel_has_the_docs_that_messages_name(program: Path, tmp_p
 
 
 def test_the_image_builds_without_what_it_leaves_out() -> None:
-    """The image's context has no schemas and no dashboards: patterns may match nothing, names of files must exist."""
+    """The image's context has no schemas or dashboards: patterns may match nothing, but named files must exist."""
     places = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["data-files"]
     for pattern in (pattern for patterns in places.values() for pattern in patterns):
         assert "*" in pattern

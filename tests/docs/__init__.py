@@ -1,14 +1,14 @@
-"""Docs that are run: every page is read as a reader at a terminal would follow it.
+"""Docs that are run: every page is followed as by a reader at a terminal.
 
-In a page's Markdown, all in one fresh folder and in the order of the page:
+A page's Markdown is processed in one fresh folder and in the order of the page:
 
-* ``sh`` blocks are run by one bash (``set -euo pipefail``), so that variables and folders carry over. ``sh exit="1"``
-  runs in a subshell that must end with that code. ``sh skip="reason"`` is not run; ``test_pages.py`` counts those.
-* A ``text`` block is what the ``sh`` block before it printed, on both channels, line by line: ``…`` stands for any text
-  within a line, a line of ``…`` alone for any lines. After a block that is skipped it is not compared.
-* ``json file="policies.jsonl"``, in any other language too, is written to that file of the folder where it stands.
-* Fences without a language are drawings, never output; right behind commands none is allowed.
+* ``sh`` blocks are run by one bash (``set -euo pipefail``), so variables and folders carry over. ``sh exit="1"`` runs
+  in a subshell that must end with that code. ``sh skip="reason"`` is not run; ``test_pages.py`` counts those.
+* A ``text`` block is the output of the ``sh`` block before it, on both channels, line by line: ``…`` matches any text
+  within a line, and a line with only ``…`` matches any lines. After a skipped block, it is not compared.
+* ``json file="policies.jsonl"``, also in any other language, is written to that file of the folder at that point.
+* Fences without a language are drawings, never output; none is allowed directly after commands.
 
-A page that runs ``landmark-stream kafka start`` finds the broker of the tests there, with topics of its own.
-``reader.py`` says what stands for what. Background processes end with the page.
+A page that runs ``landmark-stream kafka start`` finds the broker of the tests there, with its own topics. ``reader.py``
+says what replaces what. Background processes end with the page.
 """

@@ -1,4 +1,4 @@
-"""A page of Markdown as its fenced blocks."""
+"""A page of Markdown as a sequence of fenced blocks."""
 
 import re
 import shlex
@@ -20,7 +20,7 @@ class PageError(Exception):
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: ``line`` is that of its opening fence, from 1; ``text`` ends with a line break."""
+    """A fenced block: ``line`` is the line of its opening fence, from 1; ``text`` ends with a line break."""
 
     line: int
     language: str
@@ -29,11 +29,11 @@ class Block:
     exit: int = 0
     file: str | None = None
     needs: frozenset[str] = frozenset()
-    """Programs that not every machine has, of `tests.programs`."""
+    """The programs from `tests.programs` that it needs and not every machine has."""
 
     @property
     def runs(self) -> bool:
-        """Whether it holds commands that are run."""
+        """Whether the block has commands that are run."""
         return self.language == "sh" and self.skip is None
 
 
@@ -41,8 +41,8 @@ def blocks_of(markdown: str) -> tuple[Block, ...]:
     """Return a page's blocks in order.
 
     Raises:
-        PageError: for a fence that is not closed, an attribute that no block of its language has, a reason to skip that
-            is not given in words, a fence without a language right behind commands, or a ``text`` block that shows the
+        PageError: for an unclosed fence, an attribute that no block of its language has, a reason to skip that is not
+            given in words, a fence without a language directly after commands, or a ``text`` block that shows the
             output of nothing, or any output, or for other programs than ``needs`` names.
     """
     blocks: list[Block] = []
@@ -83,7 +83,7 @@ def _fenced(markdown: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _programs(commands: str) -> set[str]:
-    """Return the listed programs that are named in commands, or in an example that they run."""
+    """Return the listed programs named in commands, or in an example that the commands run."""
     examples = (ROOT / name for name in re.findall(r"examples/[\w./-]+", commands))
     texts = [commands, *(example.read_text() for example in examples if example.is_file())]
     return {name for name in _LISTED for text in texts if re.search(rf"(?<![\w./-]){name}(?![\w-])", text)}

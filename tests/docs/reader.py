@@ -23,7 +23,7 @@ _UNEXPECTED = 97  # no command of ours ends with it
 
 @dataclass(frozen=True)
 class Stand:
-    """What stands for the settings' defaults, so that pages share a machine and a broker: on it ``own``."""
+    """A stand-in, ``own``, for a default of the settings, which lets pages share a machine and a broker."""
 
     default: str
     own: str
@@ -33,7 +33,7 @@ class Reader:
     """A folder, a name, and a broker if the page wants one."""
 
     def __init__(self, folder: Path, name: str, broker: LocalBroker | None = None) -> None:
-        """Prepare an empty folder; ``name`` is made of letters, digits and dashes and differs from page to page."""
+        """Prepare an empty folder; ``name`` has letters, digits and dashes, and differs between pages."""
         self.folder = folder / "page"
         self._aside = folder / "aside"
         self.folder.mkdir(parents=True)
@@ -57,9 +57,9 @@ class Reader:
             (self.folder / ".landmark-stream" / "kafka").symlink_to(broker.folder)
 
     def follow(self, blocks: tuple[Block, ...], seconds: float = 500.0, grace: float = 30.0) -> str | None:
-        """Do what the page says, for so many seconds at most; return what went otherwise than it says, or None.
+        """Follow the page for at most ``seconds``; return what differed from the page, or None.
 
-        Whatever the page started has ended then; it has ``grace`` seconds to do it by itself.
+        Everything that the page started has ended by then; it gets ``grace`` seconds to end by itself.
         """
         script = self._aside / "page.sh"
         script.write_text(self._script(blocks))
@@ -138,17 +138,17 @@ class Reader:
 
 
 def wants_broker(blocks: tuple[Block, ...]) -> bool:
-    """Whether a page starts a broker."""
+    """Return whether a page starts a broker."""
     return any(block.runs and "landmark-stream kafka start" in block.text for block in blocks)
 
 
 def stops_broker(blocks: tuple[Block, ...]) -> bool:
-    """Whether a page would stop the broker that it shares with others."""
+    """Return whether a page would stop the broker that it shares with others."""
     return any(block.runs and "landmark-stream kafka stop" in block.text for block in blocks)
 
 
 def _end(bash: "subprocess.Popen[bytes]", grace: float) -> None:
-    """End the page's process group, politely first."""
+    """End the page's process group, gracefully at first."""
     deadline = time.monotonic() + grace
     with contextlib.suppress(ProcessLookupError):
         os.killpg(bash.pid, signal.SIGTERM)

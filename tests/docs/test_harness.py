@@ -1,4 +1,4 @@
-"""The harness finds what is wrong with a page; each test gives it a page with one fault."""
+"""The harness finds errors in a page; each test gives it a page with one error."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 def said(folder: Path, markdown: str, seconds: float = PATIENCE_SECONDS) -> str | None:
-    """Return what a reader of a page complains of."""
+    """Return the complaint of a page's reader."""
     return Reader(folder, "trial").follow(blocks_of(markdown), seconds, 2.0)
 
 
@@ -51,7 +51,7 @@ def test_a_true_page_passes(tmp_path: Path) -> None:
     ],
 )
 def test_a_false_page_does_not(tmp_path: Path, page: str) -> None:
-    """A failing command, another output, another exit code."""
+    """A failing command, a different output and a different exit code are each reported."""
     complaint = said(tmp_path, page)
     assert complaint is not None
     assert complaint.startswith("line ")
@@ -74,24 +74,24 @@ def test_a_false_page_does_not(tmp_path: Path, page: str) -> None:
     ],
 )
 def test_a_page_that_proves_nothing_is_refused(page: str) -> None:
-    """Blocks that are open, hide everything, belong to nothing, or are skipped without a reason."""
+    """Blocks that are unclosed, hide everything, belong to nothing, or lack a reason for a skip are refused."""
     with pytest.raises(PageError):
         blocks_of(page)
 
 
 def test_a_page_names_the_programs_that_it_needs() -> None:
-    """Also those of the examples that it runs; what is skipped needs none."""
+    """It also names those of the examples that it runs; a skipped block needs none."""
     page = sh("bash examples/kcat/produce.sh", ' needs="kcat jq"') + sh("zsh", ' skip="nobody is there to type"')
     assert [sorted(block.needs) for block in blocks_of(page)] == [["jq", "kcat"], []]
 
 
 def test_skipped_blocks_are_not_run(tmp_path: Path) -> None:
-    """Nor is the output compared that stands behind one."""
+    """The output after a skipped block is not compared either."""
     assert said(tmp_path, sh("false", ' skip="it has no reason to"') + text("anything") + sh("true")) is None
 
 
 def test_an_expected_exit_code_is_one(tmp_path: Path) -> None:
-    """Its output is compared as any other."""
+    """Its output is compared like any other."""
     assert said(tmp_path, sh("echo a; exit 3", ' exit="3"') + text("a")) is None
     (tmp_path / "again").mkdir()
     assert said(tmp_path / "again", sh("echo a; exit 3", ' exit="3"') + text("b")) is not None
@@ -106,7 +106,7 @@ def test_a_page_that_hangs_is_ended(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("polite", [True, False])
 def test_what_a_page_starts_ends_with_it(tmp_path: Path, *, polite: bool) -> None:
-    """Also if it does not listen."""
+    """This also holds for a process that ignores the signal."""
     trap = "" if polite else 'trap "" TERM; '
     started = f"bash -c '{trap}echo $$ > pid; while true; do sleep 1; done' &"
     assert said(tmp_path, sh(f"{started}\nuntil [[ -s pid ]]; do sleep 0.05; done")) is None
@@ -124,7 +124,7 @@ def _alive(pid: int) -> bool:
 
 
 def test_defaults_are_what_pages_show(tmp_path: Path) -> None:
-    """A page names the defaults; what runs has topics and a port of its own, and nobody's Kafka."""
+    """A page shows the defaults; its commands use separate topics and a separate port, and no other Kafka."""
     assert (
         said(
             tmp_path,
@@ -152,5 +152,5 @@ def test_defaults_are_what_pages_show(tmp_path: Path) -> None:
     ],
 )
 def test_ellipses(shown: str, printed: str, *, same: bool) -> None:
-    """They stand for text in a line, or for lines, and for nothing else."""
+    """They match text in a line, or whole lines, and nothing else."""
     assert agrees(shown, printed) is same

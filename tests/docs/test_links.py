@@ -15,14 +15,14 @@ LINK = re.compile(r"\]\(([^()#\s]*)(?:#([^()\s]+))?\)")
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the anchors of a page's headings, as renderers of Markdown spell them."""
+    """Return the anchors of a page's headings, in the spelling of Markdown renderers."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    """Files are there, and pages have the headings that are linked to; addresses outside are not asked."""
+    """Files exist, and pages have the linked headings; external addresses are not requested."""
     broken = []
     for target, anchor in LINK.findall(page.read_text()):
         if target.startswith(("http://", "https://")):
@@ -34,7 +34,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_links_are_found() -> None:
-    """The pages have links, to headings too: the test above looks at something."""
+    """The pages have links, including links to headings, so the test above checks something."""
     found = [link for page in PAGES for link in LINK.findall(page.read_text())]
     assert len(found) > 30
     assert any(anchor for _, anchor in found)
@@ -48,7 +48,7 @@ def test_the_index_names_every_command() -> None:
 
 
 def test_the_index_names_every_page() -> None:
-    """Of alerts the list of them, which names each (tests/deploy)."""
+    """For alerts, it names their list, which names each one (tests/deploy)."""
     index = ROOT / "docs" / "README.md"
     named = {(index.parent / target).resolve() for target, _ in LINK.findall(index.read_text()) if target}
     pages = {page for page in index.parent.rglob("*.md") if page.parent.name != "alerts" or page.stem == "README"}

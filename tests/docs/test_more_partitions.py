@@ -1,4 +1,4 @@
-"""The page on more partitions, followed on a real broker: an events topic that grew, and the way on."""
+"""The page on more partitions, followed on a real broker: an events topic that grew, and how to continue."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ PAGE = ROOT / "docs" / "how-to" / "more-partitions.md"
 def test_what_waited_undecided_is_decided_once(
     broker: LocalBroker, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Two partitions, then three: no event is lost, none is decided twice, and each series keeps its order."""
+    """With two partitions, then three, no event is lost or decided twice, and each series keeps its order."""
     policy = {**POLICY, "protection": {**POLICY["protection"], "spare": 20}}  # so that something is left
     old = Installation(broker, tmp_path / "old", "grown-old", partitions=2, policy=policy)
     total = old.send(readings(100))

@@ -1,4 +1,4 @@
-"""Pages that messages and alerts name: each exists, and has the heading."""
+"""Pages named by messages and alerts: each one exists and has the heading."""
 
 import ast
 import re

@@ -85,7 +85,7 @@ def test_compositions_come_with_theorem_and_domain(cli: Cli) -> None:
 
 
 def test_findings_stay_findings(folder: Path, cli: Cli) -> None:
-    """What is computed besides changes neither the verdict nor the exit code."""
+    """Additional computations change neither the verdict nor the exit code."""
     ledger = folder / "ledger.jsonl"
     lines = ledger.read_bytes().splitlines()
     ledger.write_bytes(b"\n".join(lines[:4] + lines[5:]))
@@ -94,7 +94,7 @@ def test_findings_stay_findings(folder: Path, cli: Cli) -> None:
 
 
 def test_the_page_shows_them(folder: Path, cli: Cli) -> None:
-    """Tables and plots of losses and compositions stand in the HTML report."""
+    """The HTML report contains tables and plots of losses and compositions."""
     pytest.importorskip("matplotlib")
     arguments = ("--correlation", "household=worked.json", "--compose", "correlated", "--html", "page.html")
     cli(*AUDIT, *arguments)
@@ -135,5 +135,5 @@ def test_what_does_not_fit_exits_2(folder: Path, arguments: list[str], problem: 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("arguments", [["--compose", "all"], ["--window", "0"], ["--window", "two"], ["--rate", "x"]])
 def test_words_that_are_not_known_are_refused(cli: Cli, arguments: list[str]) -> None:
-    """By the parser, with exit code 2."""
+    """The parser refuses unknown words with exit code 2."""
     cli.ended(*AUDIT, *arguments)

@@ -1,4 +1,4 @@
-"""``audit`` with signed heads, and the proof of one series, from files: what each asks for, says and exits with."""
+"""``audit`` with signed heads, and the proof of one series, from files: inputs, messages and exit codes."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.command import Cli
 SERIES = "home-uniform"
 AUDIT = ("audit", "--ledger", "ledger.jsonl", "--heads", "heads.jsonl", "--public-key", "key.pem")
 CHECK = ("audit", "--proof", "proof.json", "--ledger", "entry.jsonl", "--public-key", "key.pem")
-"""Of the proof against the one entry that lies beside it."""
+"""Arguments that check the proof against the single entry in the file beside it."""
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def story() -> Story:
 
 @pytest.fixture
 def folder(tmp_path: Path, story: Story, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder, in which commands run, with the story's ledger, heads and public key."""
+    """Return a working folder for commands, with the story's ledger, heads and public key."""
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "ledger.jsonl", story.ledger())
     write(tmp_path / "heads.jsonl", story.sign(Signer()))
@@ -41,7 +41,7 @@ def write(path: Path, lines: list[bytes]) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_a_signed_ledger_holds(story: Story, cli: Cli) -> None:
-    """The verdict stands first; how far the heads reach and what cannot be seen stands at the end."""
+    """The verdict comes first; the reach of the heads and what cannot be seen come last."""
     said = cli(*AUDIT).out
     unsigned = len(story.ledger()) - sum(map(story.signed, story.written))
     assert said.startswith("HOLDS: no findings\n")
@@ -54,7 +54,7 @@ def test_a_signed_ledger_holds(story: Story, cli: Cli) -> None:
 
 
 def test_a_shortened_ledger_does_not(folder: Path, story: Story, cli: Cli) -> None:
-    """The finding names the series and the first entry that is gone; without heads the ledger passes."""
+    """The finding names the series and the first missing entry; without heads the ledger passes."""
     written = story.written[SERIES].copy()
     del written.entries[5:]
     write(folder / "ledger.jsonl", story.ledger({SERIES: written}))
@@ -68,7 +68,7 @@ def test_a_shortened_ledger_does_not(folder: Path, story: Story, cli: Cli) -> No
 
 
 def test_a_witness_is_compared(folder: Path, cli: Cli) -> None:
-    """Heads that were cut off show by those kept elsewhere."""
+    """Comparing with heads kept elsewhere reveals heads that were cut off."""
     (folder / "witness.jsonl").write_bytes((folder / "heads.jsonl").read_bytes())
     assert "the witness has 8 of them" in cli(*AUDIT, "--witness", "witness.jsonl").out
     lines = (folder / "heads.jsonl").read_bytes().splitlines()
@@ -98,7 +98,7 @@ def test_a_witness_is_compared(folder: Path, cli: Cli) -> None:
 )
 @pytest.mark.usefixtures("folder")
 def test_what_cannot_be_used_exits_2(words: list[str], said: str, cli: Cli) -> None:
-    """Nothing is printed as a report, and the error names what is to be mended."""
+    """No report is printed, and the error names what has to be fixed."""
     captured = cli("audit", *words, code=2)
     assert captured.out == ""
     assert said in captured.err
@@ -113,7 +113,7 @@ def prove(folder: Path, series: str) -> dict[str, Any]:
 
 
 def test_a_proof_needs_one_entry_and_the_key(folder: Path, story: Story, cli: Cli) -> None:
-    """The proof of every series is of its last signed entry, and holds with that entry alone."""
+    """The proof of each series is for its last signed entry, and holds with that entry alone."""
     for series, written in story.written.items():
         document = prove(folder, series)
         count = story.signed(series)
@@ -128,7 +128,7 @@ def test_a_proof_needs_one_entry_and_the_key(folder: Path, story: Story, cli: Cl
 
 
 def test_a_false_proof_does_not_hold(folder: Path, story: Story, cli: Cli) -> None:
-    """Another entry, another leaf, path, place or head, another key: each is found by its name."""
+    """Each change is found by its code: another entry, leaf, path, place, head or key."""
     true = prove(folder, SERIES)
     count = story.signed(SERIES)
     lines = story.written[SERIES].lines()
@@ -162,7 +162,7 @@ def test_a_false_proof_does_not_hold(folder: Path, story: Story, cli: Cli) -> No
 
 
 def test_the_heads_name_their_ledger(folder: Path, story: Story, cli: Cli) -> None:
-    """A file cannot say which ledger was meant, so the report says which the heads are of, however it is named."""
+    """A file cannot say which ledger was meant, so the report names the heads' ledger, whatever its name."""
     assert "\nthe checkpoints belong to the ledger landmark.ledger\n" in cli(*AUDIT).out
     write(folder / "heads.jsonl", story.sign(Signer(topic="other\x1b[2J")))
     assert "\nthe checkpoints belong to the ledger 'other\\x1b[2J'\n" in cli(*AUDIT).out
@@ -170,7 +170,7 @@ def test_the_heads_name_their_ledger(folder: Path, story: Story, cli: Cli) -> No
 
 
 def test_a_hostile_proof_drives_no_terminal(folder: Path, story: Story, cli: Cli) -> None:
-    """Neither its topic nor its series, nor what is nested in it deeper than any head."""
+    """Its topic, its series and deeply nested content send no control codes to the terminal."""
     true = prove(folder, SERIES)
     write(folder / "entry.jsonl", story.written[SERIES].lines())
     hostile = "\x1b[2J\x1b[HHOLDS\n"

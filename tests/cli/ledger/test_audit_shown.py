@@ -1,4 +1,4 @@
-"""What ``audit`` shows: hostile names drive no terminal, odd ones cost no verdict, and nothing is said of nothing."""
+"""Output of ``audit``: hostile names drive no terminal, odd ones hide no verdict, an empty ledger has none."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def test_a_terminal_is_not_driven(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_any_name_is_printed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the terminal knows ASCII alone the verdict is not lost to a series' name, and JSON remains JSON."""
+    """On an ASCII-only terminal, a series' name does not hide the verdict, and JSON remains JSON."""
     name = "gr\u00f6\u00dfe-\u9ad8-\U0001f600"
     save(folder / "ledger.jsonl", write(LEDGERS["uniform"], name))
     command = [sys.executable, "-m", "stream_app", "audit", "--ledger", f"{folder}/ledger.jsonl"]
@@ -53,13 +53,13 @@ def test_any_name_is_printed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_an_error_drives_no_terminal(folder: Path, cli: Cli) -> None:
-    """Whatever a file is called, the error names it escaped."""
+    """An error escapes the name of a file, whatever the name is."""
     assert main(["audit", "--ledger", f"{folder}/\x1b[2J\x9bHOLDS"]) == 2
     assert "/\\x1b[2J\\x9bHOLDS: there is no such file" in cli.said().err
 
 
 def test_nothing_is_said_to_hold_nothing(tmp_path: Path, cli: Cli) -> None:
-    """An empty ledger ends with 3, as text, as JSON and as a page; nothing says that it holds."""
+    """An empty ledger exits with 3, as text, JSON and a page, and nothing says that it holds."""
     command = ["audit", "--ledger", f"{tmp_path}/ledger.jsonl"]
     for empty in (b"", b"\n\n"):
         (tmp_path / "ledger.jsonl").write_bytes(empty)
@@ -71,7 +71,7 @@ def test_nothing_is_said_to_hold_nothing(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_releases_of_an_empty_ledger_are_findings(tmp_path: Path, cli: Cli) -> None:
-    """What was published without a ledger is found; it is not passed over as nothing."""
+    """Releases published without a ledger are findings, even if the ledger is empty."""
     (tmp_path / "empty.jsonl").write_bytes(b"")
     (tmp_path / "releases.jsonl").write_bytes(b'{"series":"a","timestamp":0,"decision":"withheld","policy":1}\n')
     releases = ["--releases", f"{tmp_path}/releases.jsonl"]
@@ -81,7 +81,7 @@ def test_releases_of_an_empty_ledger_are_findings(tmp_path: Path, cli: Cli) -> N
 
 @pytest.mark.parametrize("second", [["--html", "page.html"], ["--picture", "picture.png"], ["--compose", "sequential"]])
 def test_a_pipe_is_not_read_twice(folder: Path, second: list[str], monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
-    """What needs a second look is refused before the first; the audit alone takes a pipe."""
+    """A pipe that would have to be read twice is refused before it is read; the audit alone accepts one."""
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(folder)
     for more, code, said in ((second, 2, ""), ([], 0, "HOLDS: no findings")):

@@ -46,14 +46,14 @@ def save(folder: Path, written: Written) -> list[str]:
 
 
 def test_the_text(tmp_path: Path, cli: Cli) -> None:
-    """Every figure of it was checked in the head; a time within the step and its ISO form name the same step."""
+    """Every figure was checked by hand; a time within the step and its ISO form name the same step."""
     options = save(tmp_path, write(LEDGERS["uniform"]))
     for moment in ("4000", "4999", "1970-01-01T01:00:04.5+01:00"):
         assert cli("explain", "home-7", moment, *options).out == TEXT
 
 
 def test_the_document(tmp_path: Path, cli: Cli) -> None:
-    """Adaptive: the rate comes of the releases; without them it is null."""
+    """For Adaptive, the rate is derived from the releases and is null without them."""
     options = save(tmp_path, write(LEDGERS["adaptive"]))
     for given, rate in ((options, 500_000_000), (options[:2], None)):
         found = cli("explain", "home-7", "2000", "--json", *given).document
@@ -77,14 +77,14 @@ def test_the_document(tmp_path: Path, cli: Cli) -> None:
     ],
 )
 def test_unusable_questions(tmp_path: Path, cli: Cli, words: tuple[str, str], sentence: str) -> None:
-    """Exit code 2, and nothing on standard output."""
+    """An unusable question gives exit code 2 and no standard output."""
     output = cli("explain", *words, *save(tmp_path, write(LEDGERS["uniform"])), code=2)
     assert output.out == ""
     assert sentence in output.err
 
 
 def test_findings_and_files(tmp_path: Path, cli: Cli) -> None:
-    """1 where the ledger does not hold up to the step; 2 for a ledger that cannot be read."""
+    """The exit code is 1 if the ledger does not hold up to the step, and 2 if it cannot be read."""
     written = write(LEDGERS["uniform"])
     written.entries[2]["landmarks_left"] = 7
     assert main(["explain", "home-7", "4000", *save(tmp_path, written)]) == 1
@@ -94,7 +94,7 @@ def test_findings_and_files(tmp_path: Path, cli: Cli) -> None:
 
 
 async def test_from_topics(broker: LocalBroker, tmp_path: Path, cli: Cli) -> None:
-    """Both topics of a real broker; the releases are read where a coin was tossed."""
+    """Both topics come from a real broker; the releases are read if a coin was tossed."""
     names = await topics(broker, "explained")
     async with producing(broker, "explained") as producer, producer.transaction():
         await send(producer, names, write(LEDGERS["adaptive"]), 1)

@@ -1,4 +1,4 @@
-"""``left`` on ledgers of the worker's own decisions: two installations together keep one budget."""
+"""``left`` on ledgers that the worker decided: two installations together stay within one budget."""
 
 import io
 import json
@@ -16,7 +16,7 @@ from tests.run import ACCEPTING, KINDS, NUMBER
 
 HOUR = 3_600_000
 LATE = 10 * HOUR
-"""A landmark of the policies here that the old ledger does not reach."""
+"""A landmark of these policies that lies beyond the end of the old ledger."""
 
 Record = dict[str, Any]
 
@@ -50,14 +50,14 @@ class Site:
         return lines((out / "ledger.jsonl").read_text()), lines((out / "rejects.jsonl").read_text())
 
     def left(self, name: str, *lifetime: str, code: int = 0, settings: str = "") -> tuple[list[Record], str]:
-        """Return the records that ``left`` makes of an installation's ledger, and what it says."""
+        """Return the records that ``left`` prints for an installation's ledger, and its messages."""
         config = self.folder / "settings.toml"
         config.write_text(settings)
         return left_of(self.folder / name / "ledger.jsonl", *lifetime, code=code, config=config)
 
 
 def left_of(ledger: Path, *lifetime: str, code: int = 0, config: Path | None = None) -> tuple[list[Record], str]:
-    """Run the command; return what it prints and what it says, once it ended with ``code``."""
+    """Run the command, which must exit with ``code``; return the records it prints and its messages."""
     words = ["left", "--ledger", str(ledger), "--without-aborted", *(["--lifetime", *lifetime] if lifetime else [])]
     words += ["--config", str(config)] if config else []
     printed, said = io.StringIO(), io.StringIO()
@@ -72,7 +72,7 @@ def lines(text: str) -> list[Record]:
 
 
 def written(entries: list[Record]) -> bytes:
-    """Return entries as a ledger has them."""
+    """Return entries in the form that a ledger file has."""
     return b"".join(wire.dump(entry) + b"\n" for entry in entries)
 
 
@@ -82,9 +82,9 @@ def spends(ledger: list[Record]) -> dict[int, int]:
 
 
 def loss(ledgers: list[list[Record]], landmarks: set[int]) -> int:
-    """Return the true loss under one set of landmarks: what they spent, and the dearest other step of each period.
+    """Return the true loss under one set of landmarks: their spends plus the largest other step of each period.
 
-    Periods of two installations add up as those of one do; a step decided twice counts twice.
+    The periods of two installations add up like those of one; a step decided twice counts twice.
     """
     total = 0
     for ledger in ledgers:
@@ -100,7 +100,7 @@ def loss(ledgers: list[list[Record]], landmarks: set[int]) -> int:
 
 
 def test_old_steps_and_landmarks_of_old_steps_are_refused(site: Site) -> None:
-    """Whatever is sent after the fence, both installations lose one budget at most under the final landmarks."""
+    """After the fence, both installations together lose at most one budget under the final landmarks."""
     old, _ = site.installed("old", [ruled("home", scheme={"name": "balanced"}), *readings("home", 0, 1, 2, 3)])
     begun, said = site.left("old")
     late = [{"type": "landmarks", "series": "home", "add": [step * HOUR]} for step in (0, 2, 3)]
@@ -114,7 +114,7 @@ def test_old_steps_and_landmarks_of_old_steps_are_refused(site: Site) -> None:
 
 
 def test_a_landmark_to_come_is_still_registered(site: Site) -> None:
-    """The fence stands behind the last decided step and before the next one."""
+    """The fence lies after the last decided step and before the next one."""
     site.installed("old", [ruled("home"), *readings("home", 0, 1, 2, 3)])
     begun, _ = site.left("old")
     coming = {"type": "landmarks", "series": "home", "add": [4 * HOUR]}
@@ -125,7 +125,7 @@ def test_a_landmark_to_come_is_still_registered(site: Site) -> None:
 
 
 def test_versions_add_up_and_no_later_one_gets_more(site: Site) -> None:
-    """Every period counts, and the ruling policy's own epsilon; later versions are bound by what was left."""
+    """Every period counts, as does the ruling policy's own epsilon; the remaining budget limits later versions."""
     quarter: Record = {"protection": {"level": "landmark", "step": HOUR, "landmarks": [LATE]}, "epsilon": 0.25}
     old, rejects = site.installed(
         "old",
@@ -155,7 +155,7 @@ def _under(ledger: list[Record], version: int) -> list[Record]:
 
 
 def test_a_longer_lifetime_does_not_raise_the_policy(site: Site) -> None:
-    """The policy that rules promises no more than its own epsilon, however long the series may live."""
+    """The ruling policy guarantees its own epsilon at most, however long the series may live."""
     half: Record = {"scheme": {"name": "balanced", "regular_share": 0.5}}
     site.installed("old", [ruled("home", **half), *readings("home", 0)])
     begun, _ = site.left("old", "2.0")
@@ -164,7 +164,7 @@ def test_a_longer_lifetime_does_not_raise_the_policy(site: Site) -> None:
 
 
 def test_landmarks_registered_late_stay_landmarks(site: Site) -> None:
-    """What the old ledger was told of a step to come goes with the series; what is behind it does not."""
+    """Future landmarks registered in the old ledger move with the series; past ones do not."""
     coming = {"type": "landmarks", "series": "home", "add": [[12 * HOUR, 14 * HOUR], 2 * HOUR]}
     site.installed("old", [ruled("home"), *readings("home", 0), coming, *readings("home", 1, 2, 3)])
     begun, _ = site.left("old")
@@ -176,7 +176,7 @@ FIXED: Record = {"protection": {"level": "landmark", "step": HOUR, "landmarks": 
 
 
 def test_closed_series_and_those_without_budget_get_nothing(site: Site) -> None:
-    """Each is named with the reason; who spent nothing under the last version gets all that it promised."""
+    """Each is named with a reason; a series that spent nothing under its last version gets all its epsilon."""
     plain = ruled("undisguised", 2, 0.2, protection={"level": "landmark", "step": HOUR, "landmarks": [[0, 21 * HOUR]]})
     over = {"level": "user", "step": HOUR, "length": 2}
     site.installed(
@@ -199,7 +199,7 @@ def test_closed_series_and_those_without_budget_get_nothing(site: Site) -> None:
 
 
 def test_substitutes_that_told_validity_stay_behind(site: Site) -> None:
-    """No worker adopts them any more; one that hides validity goes with its series."""
+    """No worker adopts them any more; a substitute that hides validity moves with its series."""
     numbers: Record = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.5}
     old, _ = site.installed("old", [ruled("home", value=numbers), *readings("home", 0)])
     for value, kept in ((numbers | {"invalid": 5}, True), (numbers | {"invalid": 5, "sensitivity": 2}, False)):
@@ -212,7 +212,7 @@ def test_substitutes_that_told_validity_stay_behind(site: Site) -> None:
 
 
 def test_drawn_landmarks_stay(site: Site) -> None:
-    """They are not drawn anew, and both installations lose one budget with the charge of the draw."""
+    """The landmarks are not drawn again, and both installations lose one budget, including the draw's charge."""
     old, _ = site.installed("old", [ruled("home", **FIXED, dummies=DRAWN), *readings("home", *range(5))])
     begun, said = site.left("old")
     new, rejects = site.installed("new", [*begun, *readings("home", *range(3, 20))])
@@ -239,7 +239,7 @@ VALUES = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_fence_stands_whatever_was_measured(site: Site, kind: str) -> None:
-    """It is of the series' own kind, so that the policy behind it protects no less; nothing of it is refused."""
+    """The fence has the series' own kind, so the policy after it protects no less; no record is refused."""
     reading = {"series": "home", "timestamp": 0, "value": VALUES[kind]}
     site.installed("old", [ruled("home", value=KINDS[kind], scheme={"name": "balanced"}), reading])
     begun, _ = site.left("old")
@@ -251,7 +251,7 @@ def test_the_fence_stands_whatever_was_measured(site: Site, kind: str) -> None:
 
 
 def test_a_series_that_decided_nothing_needs_no_fence(site: Site) -> None:
-    """Its policy comes alone and whole."""
+    """A series without decisions gets only its policy, with the whole budget."""
     site.installed("old", [ruled("home")])
     begun, _ = site.left("old")
     (policy,) = begun
@@ -259,7 +259,7 @@ def test_a_series_that_decided_nothing_needs_no_fence(site: Site) -> None:
 
 
 def test_copies_count_once(site: Site) -> None:
-    """A ledger with each entry twice leaves as much."""
+    """A ledger that has each entry twice leaves the same budget."""
     site.installed("old", [ruled("home"), *readings("home", 0, 1, 2)])
     begun = site.left("old")
     ledger = site.folder / "old" / "ledger.jsonl"
@@ -269,7 +269,7 @@ def test_copies_count_once(site: Site) -> None:
 
 @pytest.mark.parametrize("kind", ["counts", "choice"])
 def test_collected_series_begin_anew_where_weaker_versions_are_accepted(site: Site, kind: str) -> None:
-    """A fence that collected would need watermarks; so it collects nothing, and the policy behind it is marked."""
+    """A fence that collects would need watermarks, so it collects nothing, and the policy after it is marked."""
     collect = {"neighbours": "replace", "open_steps": 2}
     protection = {"level": "landmark", "step": HOUR, "landmarks": [LATE]}
     value = {"kind": "choice", "items": ["walk", "ride"]} if kind == "choice" else KINDS["counts"]

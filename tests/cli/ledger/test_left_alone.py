@@ -1,4 +1,4 @@
-"""``left`` where new workers refuse some of its records: none is printed, and those adopted alone are harmless."""
+"""``left`` if new workers refuse some of its records: none is printed, and any adopted alone are harmless."""
 
 from itertools import combinations
 
@@ -8,11 +8,11 @@ from tests.cli.ledger.test_left import HOUR, Record, Site, readings, ruled
 from tests.run import KINDS, Run
 
 FAR = 1_140_000
-"""A step of the year 2100, in hours: later than now."""
+"""A step in the year 2100, in hours, which lies in the future."""
 
 
 def test_a_fence_too_far_ahead_is_not_printed(site: Site) -> None:
-    """The end of the last decided step lies in the future: the error says from when on it does not."""
+    """If the last decided step ends in the future, the error says from when on that no longer holds."""
     site.installed("old", [ruled("home"), *readings("home", FAR), ruled("near"), *readings("near", 1)])
     begun, said = site.left("old", code=2, settings="max_future_ms = 3600000\n")
     assert begun == []
@@ -25,7 +25,7 @@ def test_a_fence_too_far_ahead_is_not_printed(site: Site) -> None:
 
 
 def test_a_fence_above_the_cap_is_not_printed(site: Site) -> None:
-    """A lifetime above `max_epsilon`: the version that carries it would be refused, and the others rule."""
+    """With a lifetime above `max_epsilon`, the version that carries it would be refused; the others would rule."""
     site.installed("old", [ruled("home"), *readings("home", 0)])
     begun, said = site.left("old", "3.0", code=2, settings="max_epsilon = 1.0\n")
     assert (begun, "version 1 of its policy" in said, "raise `max_epsilon`" in said) == ([], True, True)
@@ -36,7 +36,7 @@ def test_a_fence_above_the_cap_is_not_printed(site: Site) -> None:
 
 
 def registered(first_ms: int, width_ms: int, count: int) -> list[Record]:
-    """Return records that register so many separate landmarks of ``width_ms`` steps late, some thousands a record."""
+    """Return records that register ``count`` late landmarks of ``width_ms`` steps, up to 3,000 per record."""
     spans = [[first_ms + 7 * nth, first_ms + 7 * nth + width_ms] for nth in range(count)]
     return [{"type": "landmarks", "series": "home", "add": spans[at : at + 3000]} for at in range(0, len(spans), 3000)]
 
@@ -48,7 +48,7 @@ FINE: Record = {
 
 
 def test_landmarks_registered_again_and_again_fit(site: Site) -> None:
-    """Each stands once, in as few bytes as there are: so many fit into a record, and each of them is a landmark."""
+    """Each landmark is stored once and compactly, so 9,000 fit into a record, and each one is a landmark."""
     late = registered(1_500_000_000_000, 1, 9000)
     _, rejects = site.installed("old", [ruled("home", **FINE), *readings("home", 1), *late, *late])
     assert rejects == []
@@ -61,7 +61,7 @@ def test_landmarks_registered_again_and_again_fit(site: Site) -> None:
 
 
 def test_landmarks_that_no_record_holds_are_left_to_a_person(site: Site) -> None:
-    """More of them than a record takes: the series gets nothing, the others get theirs."""
+    """A series with more landmarks than a record holds gets no records; the others get theirs."""
     late = registered(1_500_000_000_000, 2, 12_000)
     old = [ruled("home", **FINE), *readings("home", 1), *late, ruled("near"), *readings("near", 1)]
     site.installed("old", old)
@@ -73,7 +73,7 @@ def test_landmarks_that_no_record_holds_are_left_to_a_person(site: Site) -> None
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("level", ["user", "landmark"])
 def test_some_records_alone_give_no_more_than_what_is_left(level: str, kind: str, site: Site) -> None:
-    """Whichever records are adopted without the others: over any number of steps no more is spent than is left."""
+    """Whichever subset of the records is adopted, no more than the remaining budget is spent over any steps."""
     protection: Record = {"level": level, "step": HOUR}
     protection |= {"length": 7} if level == "user" else {"landmarks": [[HOUR, 500 * HOUR]]}
     value = {

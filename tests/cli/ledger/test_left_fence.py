@@ -1,4 +1,4 @@
-"""Without and with the fence that left prints: what neighbours lose at most over both ledgers, by enumeration."""
+"""The largest loss of neighbours over both ledgers, with and without the fence of `left`, by enumeration."""
 
 import json
 from collections import Counter, defaultdict
@@ -14,7 +14,7 @@ from tests.run import NUMBER, Run
 FENCE = (1, 2)
 """The versions of a fence, in the new installation."""
 STEPS = 3
-"""Those of the old installation, and as many of the new one."""
+"""The number of steps in each of the two installations."""
 EPSILON = 1_000_000_000
 LEVELS: dict[str, tuple[Record, tuple[Record, ...]]] = {
     "event": ({"level": "event"}, ({"name": "uniform"}, {"name": "adaptive"})),
@@ -43,7 +43,7 @@ LEVELS: dict[str, tuple[Record, tuple[Record, ...]]] = {
 
 
 def neighbours(protection: Record) -> Iterator[set[int]]:
-    """Yield every set of steps in which two neighbours differ; steps of a millisecond, one behind the last."""
+    """Yield every set of steps in which two neighbours differ; a step lasts 1 ms, and one follows the last."""
     every = range(2 * STEPS + 1)
     match protection["level"]:
         case "event":
@@ -58,7 +58,7 @@ def neighbours(protection: Record) -> Iterator[set[int]]:
 
 
 def costs(ledger: list[Record], parameters: Record) -> Counter[int]:
-    """Return what each step cost: its spends, and what its private dissimilarity is charged."""
+    """Return the cost of each step: its spends and the charge for its private dissimilarity."""
     private = parameters["scheme"].get("dissimilarity") == "private"
     charge = EPSILON // (2 * parameters["protection"]["window"]) if private else 0
     found: Counter[int] = Counter()
@@ -70,18 +70,18 @@ def costs(ledger: list[Record], parameters: Record) -> Counter[int]:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_no_neighbours_lose_more_than_one_budget(level: str, tmp_path: Path) -> None:
-    """Every way to decide the steps before and after: over both installations, for every pair of neighbours."""
+    """Every choice of steps decided before and after loses at most one budget, for every pair of neighbours."""
     assert EPSILON // 2 < most_lost(level, tmp_path, fenced=True) <= EPSILON
 
 
 @pytest.mark.parametrize("level", ["event", "landmark", "landmark-3", "w-event-3"])
 def test_without_the_fence_more_is_lost(level: str, tmp_path: Path) -> None:
-    """The control: a fault is seen. At level user the sum alone is kept, with or without it."""
+    """As a control, the loss exceeds the budget without the fence. Level user limits only the sum either way."""
     assert most_lost(level, tmp_path, fenced=False) > EPSILON
 
 
 def most_lost(level: str, folder: Path, *, fenced: bool) -> int:
-    """Return the largest loss of all neighbours over both installations, for every way to decide their steps."""
+    """Return the largest loss of any neighbours over both installations, for every choice of decided steps."""
     protection, schemes = LEVELS[level]
     ways = [steps for count in range(STEPS + 1) for steps in combinations(range(STEPS), count)]
     parameters = {

@@ -10,7 +10,7 @@ MILLIARD = 10**9
 
 
 def claims(ledger: list[Record], member: str) -> dict[str, int]:
-    """Return what each series of a member claims, and its last cap under the name of its chain."""
+    """Return the claim of each of a member's series, and the member's last cap under the name of its chain."""
     found: dict[str, int] = {}
     for entry in ledger:
         if entry["series"].partition("/")[0] == member:
@@ -25,7 +25,7 @@ def lost(ledger: list[Record], series: str) -> int:
 
 
 def begun_anew(tmp_path: Path, settings: str) -> tuple[list[Record], list[Record], list[Record], str]:
-    """Return the old ledger, the new one with its rejects, and what `left` says, of three series of one person."""
+    """Return the old ledger, the new ledger and rejects, and what `left` says, for three series of one person."""
     site = Site(tmp_path)
     (tmp_path / "old.toml").write_text(SETTINGS + "lifetime_epsilon = 1.0\n")
     records: list[Record] = [ruled("p/used", epsilon=0.9), ruled("p/new", epsilon=0.5), ruled("p/closed", epsilon=0.75)]
@@ -42,7 +42,7 @@ def begun_anew(tmp_path: Path, settings: str) -> tuple[list[Record], list[Record
 
 
 def test_the_cap_goes_with_the_series(tmp_path: Path) -> None:
-    """Old losses and new claims together are at most the old cap; what a closed series claimed stays claimed."""
+    """Old losses plus new claims are at most the old cap; the claim of a closed series remains."""
     old, new, rejects, said = begun_anew(tmp_path, SETTINGS)
     before, after = claims(old, "p"), claims(new, "p")
     assert before == {"p/": 3 * MILLIARD, "p/used": MILLIARD, "p/new": MILLIARD, "p/closed": MILLIARD}
@@ -56,7 +56,7 @@ def test_the_cap_goes_with_the_series(tmp_path: Path) -> None:
 
 
 def test_settings_that_would_refuse_a_part(tmp_path: Path) -> None:
-    """No records where members have no separator, a cap or its claims would be refused; the remedy is said."""
+    """No records come if members lack a separator, or a cap or its claims would be refused; a remedy is named."""
     begun_anew(tmp_path, SETTINGS)
     site = Site(tmp_path)
     for settings, remedy in (
@@ -76,7 +76,7 @@ def test_settings_that_would_refuse_a_part(tmp_path: Path) -> None:
 
 
 def lived_twice(site: Site) -> tuple[list[Record], list[Record], str]:
-    """Return both ledgers of a person whose cap of 3 is all claimed, and what `left` says."""
+    """Return both ledgers of a person whose cap of 3 is fully claimed, and the messages of `left`."""
     event, windows = {"level": "event", "step": HOUR}, {"level": "w-event", "step": HOUR, "window": 2}
     records: list[Record] = [ruled("p/event", protection=event), ruled("p/windows", protection=windows)]
     records += [ruled("p/half", epsilon=0.5), *readings("p/event", 0), *readings("p/windows", 0, 1)]
@@ -93,7 +93,7 @@ def lived_twice(site: Site) -> tuple[list[Record], list[Record], str]:
 
 
 def test_what_is_lost_on_both_sides_of_the_move_is_said(tmp_path: Path, cli: Cli) -> None:
-    """At levels event and w-event it passes claim and cap, since each event or window has its whole epsilon anew."""
+    """At levels event and w-event, losses exceed claim and cap: each event or window gets a whole new epsilon."""
     old, new, said = lived_twice(Site(tmp_path))
     words = ["left", "--ledger", f"{tmp_path}/old/ledger.jsonl", "--config", f"{tmp_path}/settings.toml"]
     cli.said()

@@ -1,4 +1,4 @@
-"""What left refuses because it cannot know it, and what it says of aborted entries."""
+"""Ledgers with unknown spends that `left` refuses, and what it says about aborted entries."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.command import Cli
 
 @pytest.mark.parametrize("level", ["w-event", "landmark"])
 def test_it_refuses_what_it_cannot_know(site: Site, level: str) -> None:
-    """It ends with 1 and names the reason; series that can go on still get their records."""
+    """The exit code is 1 and the reason is named; series that can continue still get their records."""
     window: Record = {"epsilon": 0.5, "scheme": {"name": "uniform"}}
     wide, narrow = ({"level": level, "step": HOUR, "window": steps} for steps in (9, 2))
     old, _ = site.installed(
@@ -38,7 +38,7 @@ def test_it_refuses_what_it_cannot_know(site: Site, level: str) -> None:
 
 
 def test_a_ledger_that_does_not_tell_all_is_refused(site: Site) -> None:
-    """An entry that is missing, of another kind, or another than the one before: nobody knows what was spent."""
+    """If an entry is missing, of an unknown kind, or conflicts with another, nobody knows what was spent."""
     old, _ = site.installed("old", [ruled("home"), *readings("home", 0, 1, 2)])
     other = {**old[-1], "hash": "0" * 64}
     ledger = site.folder / "told.jsonl"
@@ -55,7 +55,7 @@ def test_a_ledger_that_does_not_tell_all_is_refused(site: Site) -> None:
 
 
 def test_a_file_says_whether_it_holds_aborted_entries(site: Site, cli: Cli) -> None:
-    """Committed entries alone are refused unless somebody says that there are no others; the audit refuses the rest."""
+    """Committed entries alone are refused unless declared complete; `audit` refuses a file with aborted ones."""
     old, _ = site.installed("old", [ruled("home"), *readings("home", 0, 1, 2)])
     begun, _ = site.left("old")
     plain, marked = site.folder / "old" / "ledger.jsonl", site.folder / "marked.jsonl"
@@ -77,7 +77,7 @@ def test_a_file_says_whether_it_holds_aborted_entries(site: Site, cli: Cli) -> N
 
 
 def test_json_tells_the_same(site: Site, cli: Cli) -> None:
-    """An object a series: records, epsilon in nano-epsilon, from where on, and why there are none."""
+    """Each series has an object: records, epsilon in nano-epsilon, their start, and why there are none."""
     site.installed("old", [ruled("home"), *readings("home", 0), ruled("closed"), {"type": "close", "series": "closed"}])
     begun, said = site.left("old")
     cli.said()

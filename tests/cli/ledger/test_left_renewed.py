@@ -1,10 +1,10 @@
-"""``left`` where budget comes back: at the bounds of renewals, and in the windows of an endless stream."""
+"""``left`` with budget that returns: at the bounds of renewals, and in the windows of an endless stream."""
 
 from tests.cli.ledger.test_left import DRAWN, FIXED, HOUR, LATE, Record, Site, readings, ruled
 
 
 def test_an_endless_stream_goes_on_by_hand(site: Site) -> None:
-    """After its last landmark, windows have all that is left, which no version for landmarks can give again."""
+    """After its last landmark, windows have all that is left, and no landmark version can grant that again."""
     joint: Record = {"level": "landmark", "step": HOUR, "landmarks": [HOUR], "window": 2}
     site.installed("old", [ruled("home", protection=joint), *readings("home", 0, 1, 2, 3, 4, 5)])
     begun, said = site.left("old", code=1)
@@ -20,7 +20,7 @@ def test_an_endless_stream_goes_on_by_hand(site: Site) -> None:
 
 
 def test_bounds_to_come_go_on_and_those_that_were_asked_do_not(site: Site) -> None:
-    """A renewal gives what the policy then has: what is left. A series without anything waits for its operator."""
+    """A renewal grants the policy's new, remaining budget. A series with nothing left waits for its operator."""
     plain = {"level": "landmark", "step": HOUR}
     for name, scheme in (("spare", {"name": "balanced"}), ("none", {"name": "uniform"})):
         marked: Record = {"protection": plain | {"landmarks": [LATE]}} if name == "spare" else {"protection": plain}
@@ -40,7 +40,7 @@ def test_bounds_to_come_go_on_and_those_that_were_asked_do_not(site: Site) -> No
 
 
 def test_drawn_landmarks_are_named_after_a_renewal_too(site: Site) -> None:
-    """Nothing is drawn then; a version of the operator's own, with other landmarks, hides nothing."""
+    """A renewal draws no landmarks; an operator's own version with other landmarks hides nothing."""
     settings = site.folder / "lifetime.toml"
     settings.write_text("lifetime_epsilon = 5.0\naccept_weaker_policies = true\n")
     record = ruled("home", **FIXED, dummies=DRAWN, renew=[3 * HOUR], lifetime=5.0, scheme={"name": "balanced"})

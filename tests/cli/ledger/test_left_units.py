@@ -30,10 +30,10 @@ def registered(*units: int) -> list[Record]:
 
 
 def loss(ledgers: Sequence[list[Record]], landmarks: set[int], window: int) -> int:
-    """Return the largest loss under one set of landmark units: theirs and that of so many in a row besides.
+    """Return the largest loss over one set of landmark units together with any ``window`` units in a row.
 
-    ``landmarks`` are units that were counted, by their index: those that were left out cost nothing. A step that spends
-    x loses at most x/w in each of its units.
+    ``landmarks`` contains the indices of counted units: omitted units cost nothing. A step that spends x loses at most
+    x/w in each of its units.
     """
     spent: dict[int, int] = {}
     for ledger in ledgers:
@@ -50,7 +50,7 @@ def loss(ledgers: Sequence[list[Record]], landmarks: set[int], window: int) -> i
 @pytest.mark.parametrize("window", [1, 2, 3])
 @pytest.mark.parametrize(("value", "held"), [(MEAN, 4.5), (HISTOGRAM, "work")], ids=["mean", "histogram"])
 def test_both_installations_keep_one_budget(site: Site, window: int, value: Record, held: object) -> None:
-    """With units registered late on both sides; steps of the old one are not decided again, nor registered."""
+    """Both sides register units late; steps of the old installation are neither decided again nor registered."""
     policy = ruled("home", protection={**DIVIDED, "window": window, "landmarks": [HOUR + 13 * HOUR]}, value=value)
     before = [*readings(0, 1, 2, 4, 5, value=held), *closed(1), *registered(1)]
     old, rejects = site.installed("old", [policy, *before, *readings(8, 9, value=held)])
@@ -70,7 +70,7 @@ def test_both_installations_keep_one_budget(site: Site, window: int, value: Reco
 
 
 def test_a_release_without_spare_uses_up_all(site: Site) -> None:
-    """At level landmark all of epsilon went into one release."""
+    """At level landmark, one release used the whole epsilon."""
     policy = ruled("home", protection={**DIVIDED, "spare": 0}, value=MEAN)
     site.installed("old", [policy, *readings(0, 1), *closed(0)])
     begun, said = site.left("old")
@@ -79,7 +79,7 @@ def test_a_release_without_spare_uses_up_all(site: Site) -> None:
 
 
 def test_each_unit_has_its_own_budget_at_level_event(site: Site) -> None:
-    """The new policy has the same epsilon: no unit lies in steps of both installations."""
+    """The new policy has the same epsilon, because no unit belongs to steps of both installations."""
     protection = {name: part for name, part in DIVIDED.items() if name != "spare"} | {"level": "event"}
     old, _ = site.installed("old", [ruled("home", protection=protection, value=MEAN), *readings(0, 1, 4), *closed(1)])
     begun, said = site.left("old", "3.0")

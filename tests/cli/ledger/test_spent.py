@@ -1,4 +1,4 @@
-"""What was spent is one figure: `replay`, `top`, the metrics and `audit` print the same of one run."""
+"""The amount spent is one figure: `replay`, `top`, the metrics and `audit` print the same for one run."""
 
 import json
 import time
@@ -48,14 +48,14 @@ EVENTS = [
 
 
 def await_markers(installation: Installation) -> None:
-    """Wait until all of the ledger is committed for its readers: a commit is answered before its markers stand."""
+    """Wait until readers see the whole ledger as committed: a commit is answered before its markers exist."""
     topic, deadline = installation.names.ledger, time.monotonic() + PATIENCE_SECONDS
     while len(installation.read(topic)) < len(installation.read(topic, "read_uncommitted")):
         assert time.monotonic() < deadline, "markers of the last transaction"
 
 
 def told_by_top(address: str, total: int, cli: Cli) -> dict[str, Any]:
-    """Return what `top` says of a worker once it counts so many events: they are acknowledged first."""
+    """Return the `top` data of a worker once it counts ``total`` events, which are acknowledged earlier."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         cli.said()
@@ -68,7 +68,7 @@ def told_by_top(address: str, total: int, cli: Cli) -> dict[str, Any]:
 
 
 def test_all_print_the_same(broker: LocalBroker, tmp_path: Path, cli: Cli) -> None:
-    """Private dissimilarities and draws count, of default policies too; a late landmark's charge counts in no sum."""
+    """Private dissimilarities and draws count, also of default policies; a late landmark's charge is in no sum."""
     own = policy("default", LANDMARK, {"name": "uniform"}, dummies={**DUMMIES, "fraction": 0.125})
     default = {name: member for name, member in own.items() if name not in ("type", "version")}
     installation = Installation(broker, tmp_path, "all-print-the-same", policy=default)

@@ -1,4 +1,4 @@
-"""``standing``: its text, its JSON, its exit codes, from files and from topics; its figures against the ledger's."""
+"""``standing``: text, JSON and exit codes, from files and from topics; its figures agree with the ledger's."""
 
 import asyncio
 import json
@@ -49,7 +49,7 @@ p-1              -   0.0000001            -     -       1
 
 
 def people() -> list[bytes]:
-    """Return a ledger of members: one with two series, one whose cap comes last, one without a cap."""
+    """Return a ledger with three members: one has two series, one gets its cap last, one has no cap."""
     glucose = write(LEDGERS["uniform"], "p-17/glucose")
     del glucose.entries[9:]  # two landmarks are still to come, and no spare
     return lines(
@@ -69,22 +69,22 @@ def save(folder: Path, ledger: list[bytes]) -> list[str]:
 
 
 def document_of(cli: Cli, *words: str) -> Any:
-    """Return what the command prints for programs."""
+    """Return the JSON document that the command prints."""
     return cli("standing", *words, "--json").document
 
 
 def test_the_text_of_a_member(tmp_path: Path, cli: Cli) -> None:
-    """Every figure of it was checked in the head; `p-1` and `p-17` are two members."""
+    """Every figure was checked by hand; `p-1` and `p-17` are different members."""
     assert cli("standing", "p-17", *save(tmp_path, people())).out == TEXT
 
 
 def test_the_text_of_a_series(tmp_path: Path, cli: Cli) -> None:
-    """The part of the member's text that is about it."""
+    """The text is the part of the member's text about this series."""
     assert cli("standing", "p-17/place", *save(tmp_path, people())).out == TEXT[TEXT.index("p-17/place") :]
 
 
 def test_the_list_of_members(tmp_path: Path, cli: Cli) -> None:
-    """Those with the largest part of a cap claimed come first, those without a cap last."""
+    """Members with the largest claimed share of their cap come first; those without a cap come last."""
     options = save(tmp_path, people())
     assert [" ".join(line.split()) for line in cli("standing", "--members", *options).out.splitlines()] == [
         " ".join(line.split()) for line in LIST.splitlines()
@@ -99,7 +99,7 @@ def test_the_list_of_members(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_a_member_who_may_not_begin(tmp_path: Path, cli: Cli) -> None:
-    """A cap of zero is a cap, and a member with it is known without any series."""
+    """A cap of zero is a cap, and a member with one is known even without series."""
     options = save(tmp_path, [*people(), *member("p-99/", 0).lines()])
     assert cli("standing", "p-99", *options).out.splitlines() == [
         "p-99: a person with a limit of 0.0; amounts are in epsilon",
@@ -111,7 +111,7 @@ def test_a_member_who_may_not_begin(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_versions_and_lifetimes(tmp_path: Path, cli: Cli) -> None:
-    """The first policy's epsilon bounds what no claim does; a lifetime that is named bounds a claim, too."""
+    """The first policy's epsilon limits a series without a claim; a named lifetime also limits a claim."""
     [one] = document_of(cli, "home-7", *save(tmp_path, write(LEDGERS["adaptive"]).lines()))["series"]
     assert [(each["version"], each["rules"], each["used_nano"]) for each in one["versions"]] == [
         (1, False, 84),
@@ -125,7 +125,7 @@ def test_versions_and_lifetimes(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_when_it_ends(tmp_path: Path, cli: Cli) -> None:
-    """Level user ends with its length, which its first event begins; what is held back are its steps to come."""
+    """Level user ends with its length, which starts at its first event; its later steps' budget is held back."""
     written = write(LEDGERS["user"])
     del written.entries[2:]
     options = save(tmp_path, written.lines())
@@ -140,7 +140,7 @@ def test_when_it_ends(tmp_path: Path, cli: Cli) -> None:
 
 @pytest.mark.slow
 def test_the_figures_are_the_ledgers(ledgers: int) -> None:
-    """Of series that the fold decided: what was used is S + M of the last figures, R is theirs, and all adds up."""
+    """For folded series, the used amount is S + M of the last figures, R is theirs, and everything adds up."""
     compared = 0
     for true in chains(ledgers):
         inquiry = StandingInquiry(true.entries[0]["series"], true.lifetime_nano)
@@ -162,7 +162,7 @@ def test_the_figures_are_the_ledgers(ledgers: int) -> None:
 
 
 def test_findings(tmp_path: Path, cli: Cli) -> None:
-    """1 where the ledger does not hold for what was asked, whether that is a series or its member."""
+    """The exit code is 1 if the ledger does not hold for the requested series or member."""
     ledger = people()
     forged = [line.replace(b'"cap_nano":250', b'"cap_nano":900') for line in ledger]
     options = save(tmp_path, forged)
@@ -188,7 +188,7 @@ def test_findings(tmp_path: Path, cli: Cli) -> None:
     ],
 )
 def test_unusable_questions(tmp_path: Path, cli: Cli, words: tuple[str, ...], sentence: str) -> None:
-    """Exit code 2, and nothing on standard output."""
+    """An unusable question gives exit code 2 and no standard output."""
     try:
         code = main(["standing", *words, *save(tmp_path, people())])
     except SystemExit as error:  # of argparse
@@ -199,14 +199,14 @@ def test_unusable_questions(tmp_path: Path, cli: Cli, words: tuple[str, ...], se
 
 
 def test_unusable_files(tmp_path: Path, cli: Cli) -> None:
-    """A file that is not there, or one with aborted entries."""
+    """A missing file and a file with aborted entries are both refused."""
     assert "specify a readable file" in cli("standing", "p-17", "--ledger", f"{tmp_path}/nothing", code=2).err
     assert main(["standing", "p-17", *save(tmp_path, [b'{"ledger":"uncommitted"}', *people()])]) == 2
     assert "was read with --uncommitted" in cli.said().err
 
 
 async def test_from_topics(broker: LocalBroker, tmp_path: Path, cli: Cli) -> None:
-    """The topic of a real broker, without a name for the file."""
+    """The topic comes from a real broker, and no file is named."""
     names = await topics(broker, "standing")
     async with producing(broker, "standing") as producer, producer.transaction():
         await send(producer, names, claimed(write(LEDGERS["user"], "p/place"), 100), 1)
@@ -220,7 +220,7 @@ async def test_from_topics(broker: LocalBroker, tmp_path: Path, cli: Cli) -> Non
 
 
 def test_windows_and_renewals(tmp_path: Path, cli: Cli) -> None:
-    """Landmarks and steps in a row: the dearest window counts; of the bounds to renew at the next one is told."""
+    """Landmarks and steps in a row count with the largest window; only the next renewal bound is mentioned."""
     protection = {"level": "landmark", "step": 1000, "landmarks": [9000], "window": 2}
     run = Run().feed_all(
         [

@@ -1,1 +1,1 @@
-"""Mistakes: what people do wrong, and word for word what they are told; docs/reference/mistakes.md shows the tables."""
+"""User mistakes and the exact messages for them; docs/reference/mistakes.md shows the tables."""

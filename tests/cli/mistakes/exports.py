@@ -1,4 +1,4 @@
-"""Mistakes about files as other programs write them: spreadsheets, meters, archives."""
+"""Mistakes about files written by other programs: spreadsheets, meters, archives."""
 
 import gzip
 
@@ -8,12 +8,12 @@ HOURS = ("2012-06-01T16:00:00Z", "2012-06-01T17:00:00Z", "2012-06-01T18:00:00Z")
 
 
 def cells(value: str) -> str:
-    """Return a CSV file with one value in all rows, quoted."""
+    """Return a CSV file with the same quoted value in all rows."""
     return "time,kwh\n" + "".join(f'{hour},"{value}"\n' for hour in HOURS)
 
 
 def at(time: str) -> str:
-    """Return a CSV file of one row at a time."""
+    """Return a CSV file with a single row, which has the given time."""
     return f"time,kwh\n{time},1\n"
 
 

@@ -1,4 +1,4 @@
-"""A mistake: what was done, and what it must say."""
+"""A mistake: what the user did, and the message it must produce."""
 
 import json
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ class Mistake(NamedTuple):
 
     @property
     def said(self) -> tuple[str, ...]:
-        """The lines of standard error, of standard output where a command reports: each whole, and in this order."""
+        """The lines of standard error, or of standard output for reports: each one whole, in this order."""
         return tuple(_SAID[self.done])
 
 
@@ -47,7 +47,7 @@ _SAID: dict[str, list[str]] = json.loads((Path(__file__).parent / "said.json").r
 
 
 def policy(**members: Any) -> str:
-    """Return the policy of `FILES` with other members; ``a__b`` is `b` in `a`, and None takes one away."""
+    """Return the policy of `FILES` with other members; ``a__b`` is `b` in `a`, and None removes a member."""
     made = json.loads(json.dumps(POLICY))
     for path, value in members.items():
         *outer, name = path.split("__")
@@ -77,7 +77,7 @@ def records(*times: object, **members: object) -> str:
 
 ENERGY = rows("2012-06-01T16:00:00Z", "2012-06-01T17:00:00Z", "2012-06-01T18:00:00Z")
 FILES: Mapping[str, str | bytes] = {"energy.csv": ENERGY, "policies.jsonl": policy()}
-"""What every mistake is made with; its page shows them."""
+"""The files that every mistake starts from; its page shows them."""
 
 
 def in_csv(done: str, remedy: str, content: str | bytes, code: int = 2) -> Mistake:

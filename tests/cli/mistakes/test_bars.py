@@ -1,4 +1,4 @@
-"""Every bar on a terminal shows how much there is in all, and the time left."""
+"""Every progress bar on a terminal shows the total and the time left."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def bars_of(*words: str, code: int = 0) -> set[str]:
 
 @pytest.fixture(scope="module")
 def replayed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with events, a policy of theirs and their ledger."""
+    """A folder with events, a policy for them and their ledger."""
     folder = tmp_path_factory.mktemp("replayed")
     assert main(replaying(folder)) == 0
     return folder
@@ -47,7 +47,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_bars_of_files(name: str, replayed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands that read files or work by themselves."""
+    """Commands that read files or work on their own show bars."""
     monkeypatch.chdir(replayed)
     document = policy("home-7", protection={"level": "event"})
     (replayed / "own.jsonl").write_text(json.dumps(document) + "\n")
@@ -56,7 +56,7 @@ def test_bars_of_files(name: str, replayed: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_bars_of_topics(broker: LocalBroker, tmp_path: Path) -> None:
-    """Commands that read and write topics: send, answers, audit, recover, resend."""
+    """Commands that read and write topics show bars: send, answers, audit, recover, resend."""
     installation = Installation(broker, tmp_path, "bars", partitions=1)
     events = tmp_path / "events.jsonl"
     events.write_text("".join(json.dumps(each) + "\n" for each in readings(2_000)))

@@ -1,4 +1,4 @@
-"""What goes wrong between commands and a real broker is told in plain sentences, and the counts in them are true."""
+"""Problems between commands and a real broker are reported in plain sentences with correct counts."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureReq
 
 
 def sending(installation: Installation, file: Path) -> subprocess.Popen[str]:
-    """Begin to send a file, as it comes: nothing is asked of the whole first."""
+    """Start to send a file as it arrives: the whole is not checked first."""
     command = [sys.executable, "-m", "stream_app", "send", str(file), "--config", installation.config(), *ACCEPTING]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=installation.folder)
 
@@ -46,7 +46,7 @@ GO_ON = (
 
 
 def test_an_interrupted_sending_counts_what_the_topic_holds(installation: Installation) -> None:
-    """Ctrl-C amid a file, which has no end here: 130, how many records are in the topic, and how to go on."""
+    """Ctrl-C amid an endless file exits with 130; the message has the topic's record count and how to go on."""
     pipe = installation.folder / "endless.jsonl"
     os.mkfifo(pipe)
     lines = "".join(json.dumps(each) + "\n" for each in readings(5_000))
@@ -71,7 +71,7 @@ def test_an_interrupted_sending_counts_what_the_topic_holds(installation: Instal
 
 
 def test_an_interrupted_sending_that_waits_for_input_ends(installation: Installation) -> None:
-    """One Ctrl-C is enough where a pipe gives nothing more; what it gave before and was not sent is in no topic."""
+    """One Ctrl-C is enough if a pipe gives nothing more; earlier input that was not sent is in no topic."""
     pipe = installation.folder / "slow.jsonl"
     os.mkfifo(pipe)
     with sending(installation, pipe) as process, pipe.open("w") as source:
@@ -112,7 +112,7 @@ def test_no_events_topic(
     cli: Cli,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """One sentence with the remedy, at once; nothing makes a topic by asking for it."""
+    """One sentence with the remedy appears without delay; asking for a topic does not create it."""
     (tmp_path / "events.jsonl").write_text(json.dumps(next(iter(readings(1)))) + "\n")
     (tmp_path / "policy.jsonl").write_text(json.dumps(policy("home-7")) + "\n")
     for kind in ("backup", "rejects"):
@@ -140,7 +140,7 @@ def test_no_events_topic(
 def test_a_remedy_of_all_topics_is_told_once(
     broker: LocalBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
-    """By `topics --check` and by a worker: six topics that are missing are one sentence."""
+    """`topics --check` and a worker each report six missing topics in one sentence."""
     monkeypatch.chdir(tmp_path)
     lines = (f'bootstrap_servers = "{broker.bootstrap_servers}"', 'prefix = "none"', 'application = "none"')
     (tmp_path / "my.toml").write_text("\n".join(lines) + "\n")

@@ -1,4 +1,4 @@
-"""Each mistake says what the table has, word for word, and none says a word of a library."""
+"""Each mistake produces the exact text in the table, and no text from a library."""
 
 import contextlib
 import json
@@ -34,7 +34,7 @@ LIBRARY = re.compile(
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder with these files, in which commands run."""
+    """Return a working folder for commands that contains these files."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     for name, content in FILES.items():
@@ -56,7 +56,7 @@ def _run(command: str) -> int:
 
 @pytest.mark.parametrize("mistake", ALL, ids=[f"{nth} {each.done}" for nth, each in enumerate(ALL)])
 def test_a_mistake_says_what_the_table_has(mistake: Mistake, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every line, whole and in order; the code; and what was said holds no word of a library."""
+    """Every line appears whole and in order, with the right exit code and no word from a library."""
     for name, content in mistake.files.items():
         _write(folder / name, content)
     before = {path: path.read_bytes() for path in folder.iterdir()}
@@ -104,7 +104,7 @@ JUNK: tuple[Any, ...] = (
 
 
 def _spoiled(document: dict[str, Any]) -> Any:
-    """Yield the document with each member, at any depth, in place of which junk stands."""
+    """Yield copies of the document, each with junk in place of one member at any depth."""
     for name, value in document.items():
         yield from ({**document, name: junk} for junk in JUNK)
         if isinstance(value, dict):
@@ -112,7 +112,7 @@ def _spoiled(document: dict[str, Any]) -> Any:
 
 
 def test_no_word_of_a_library_whatever_a_policy_holds() -> None:
-    """Junk in every member of policies of every kind and scheme: the fault is told in words of ours."""
+    """Junk in any member of a policy of any kind and scheme is reported in the project's own words."""
     box = {"south": 1, "west": 1, "north": 2, "east": 2}
     kinds: tuple[dict[str, Any], ...] = (
         POLICY["value"],
@@ -139,7 +139,7 @@ def test_no_word_of_a_library_whatever_a_policy_holds() -> None:
 
 @pytest.mark.parametrize("field", list(Settings.model_fields))
 def test_no_word_of_a_library_whatever_a_setting_holds(field: str, folder: Path) -> None:
-    """Junk in every setting of a file."""
+    """Junk in any setting of a file is reported without a word from a library."""
     told: list[str] = []
     for junk in JUNK:
         if junk is None or junk == 10**30:
@@ -156,7 +156,7 @@ def test_no_word_of_a_library_whatever_a_setting_holds(field: str, folder: Path)
 
 @pytest.mark.parametrize("name", ["standard input of a CSV", "standard input of records"])
 def test_standard_input_is_decided_as_a_file(name: str, folder: Path) -> None:
-    """Byte for byte, in a folder that went on; while it waits it has no name that another user could open."""
+    """Its bytes are those of a file, in a continued folder; while it waits, no other user can open it by name."""
     if "CSV" in name:
         named, dash = REPLAY, REPLAY.replace("energy.csv", "-")
     else:
@@ -172,7 +172,7 @@ def test_standard_input_is_decided_as_a_file(name: str, folder: Path) -> None:
 
 
 def test_what_waits_of_standard_input_is_private(folder: Path) -> None:
-    """The file is of mode 0600 and has no name; at a kill it is gone with its process."""
+    """The file has mode 0600 and no name; if the process is killed, the file disappears with it."""
     command = [sys.executable, "-m", "stream_app", *REPLAY.replace("energy.csv", "-").split()]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder) as process:
         assert process.stdin is not None
@@ -194,7 +194,7 @@ def test_what_waits_of_standard_input_is_private(folder: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_replay_leaves_nothing_and_says_so(number: signal.Signals, folder: Path) -> None:
-    """Ctrl-C ends with 130, a kill with 143; neither leaves a file, a folder or a traceback."""
+    """Ctrl-C exits with 130 and a kill with 143; neither leaves a file, a folder or a traceback."""
     os.mkfifo(folder / "slow.csv")
     command = [sys.executable, "-m", "stream_app", *REPLAY.replace("energy.csv", "slow.csv").split()]
     with (
@@ -214,7 +214,7 @@ def test_an_interrupted_replay_leaves_nothing_and_says_so(number: signal.Signals
 
 
 def test_a_folder_without_a_right_to_write(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The option, what is wrong, the remedy; as a user who is not root."""
+    """The message names the option, the problem and the remedy, for a user other than root."""
     if os.geteuid() == 0:
         pytest.skip("root may write everywhere")
     (folder / "shut").mkdir(mode=0o500)
@@ -224,7 +224,7 @@ def test_a_folder_without_a_right_to_write(folder: Path, capsys: pytest.CaptureF
 
 
 def test_messages_hold_no_value(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of a cell that is refused, whatever is wrong with it, nothing is shown: its form is told by an example."""
+    """The message about a refused cell shows nothing of its content, and gives an example of the right form."""
     for cell in ("7391kWh", '"7,391"', "x7391", "2012-06-01T7391"):
         _write(folder / "energy.csv", f"time,kwh\n2012-06-01T16:00:00Z,{cell}\n")
         assert _run(REPLAY) == 2

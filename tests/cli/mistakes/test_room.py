@@ -1,4 +1,4 @@
-"""No room, and nothing that half was done: disks that are full, folders in use, processes that are ended."""
+"""No room and no partial results: full disks, folders in use, processes that are ended."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ from tests.patience import ANSWER_SECONDS, awaited
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder with the files of README, in which commands run."""
+    """Return a working folder for commands with the files of README."""
     monkeypatch.chdir(tmp_path)
     for name, content in FILES.items():
         Path(name).write_text(str(content))
@@ -27,7 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def limited(largest: int, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command that may write no file beyond a size, which stands for a full disk, and has no caches yet."""
+    """Run a command with a limit on file sizes, which simulates a full disk, and without caches."""
     code = "import os, resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
     code += f"resource.setrlimit(resource.RLIMIT_FSIZE, ({largest}, {largest})); "
     code += "os.environ['MPLCONFIGDIR'] = sys.argv[1]; "
@@ -51,7 +51,7 @@ WRITING = {
 
 @pytest.mark.parametrize("command", WRITING)
 def test_no_room_for_a_file(command: str, folder: Path) -> None:
-    """One sentence, and no half of a key, a picture or a matrix that would pass for a whole one, nor a folder."""
+    """One sentence is printed. No folder remains, nor a partial key, picture or matrix that seems complete."""
     before = set(folder.iterdir())
     ended = limited(10, *command.split())
     assert ended.returncode == 2
@@ -61,7 +61,7 @@ def test_no_room_for_a_file(command: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("command", ["plan policies.jsonl", "check policies.jsonl", "files", REPLAY])
 def test_no_room_for_what_is_printed(command: str) -> None:
-    """Where standard output goes to a disk that is full: a sentence, with 2 however late that shows."""
+    """If standard output goes to a full disk, a sentence and exit code 2 follow, however late this is noticed."""
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(
             [sys.executable, "-m", "stream_app", *command.split()],
@@ -77,7 +77,7 @@ def test_no_room_for_what_is_printed(command: str) -> None:
 
 
 def test_no_room_for_the_last_file_of_a_replay(folder: Path, cli: Cli) -> None:
-    """The run before stays whole, and nothing of this one lies beside it."""
+    """The previous run stays complete, and this run leaves nothing beside it."""
     assert main(REPLAY.split()) == 0
     seen = {path.name: path.read_bytes() for path in (folder / "private").iterdir()}
     (folder / "private" / "replay.json.new").symlink_to("/dev/full")
@@ -89,7 +89,7 @@ def test_no_room_for_the_last_file_of_a_replay(folder: Path, cli: Cli) -> None:
 
 
 def test_a_full_disk_leaves_the_run_before(folder: Path) -> None:
-    """A limit on the size of files stands for it: what was there stays, and nothing lies beside it."""
+    """Under a limit on file sizes, which simulates a full disk, old files stay and nothing is added."""
     assert main(REPLAY.split()) == 0
     seen = {path.name: path.read_bytes() for path in (folder / "private").iterdir()}
     with (folder / "energy.csv").open("a") as file:
@@ -116,7 +116,7 @@ def partners(process: int) -> list[int]:
 
 
 def test_a_process_that_is_ended_from_outside() -> None:
-    """As systems do that have too little memory: a sentence with the remedy in place of a traceback."""
+    """If the system ends a process because memory is short, a sentence with the remedy replaces the traceback."""
     command = [sys.executable, "-m", "stream_app", "verify", "policies.jsonl", "--jobs", "2", "--runs", "1000000"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:

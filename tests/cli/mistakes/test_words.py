@@ -1,4 +1,4 @@
-"""Whatever a command is given, it ends with 1 or 2, in words of ours: no traceback, and no word of a library."""
+"""On any input, a command ends with 1 or 2, in the project's words: no traceback and no library text."""
 
 import gzip
 import json
@@ -16,7 +16,7 @@ WORDS = re.compile(
     LIBRARY.pattern + r"|<class|object at 0x|\[Error|KafkaError|JSONDecode|expected value|at line \d+ column|unexpected"
     r"|Extra data|codec can't|byte 0x|not subscriptable|NoneType|bool\b.*\bint\b|errno|None\b|Exception|'utf-8'"
 )
-"""What the libraries that are used here say, besides."""
+"""Further phrases of the libraries used here."""
 INPUTS: dict[str, bytes | None] = {
     "missing": None,
     "folder": None,
@@ -90,7 +90,7 @@ COMMANDS = (
 READ = "csv"
 """Data where data are due."""
 NOTHING = "empty blank"
-"""Settings that leave all as it is, or a ledger without an entry: there is nothing to say, or nothing to audit."""
+"""Settings that change nothing, or a ledger without entries: there is nothing to report or to audit."""
 RIGHT = {
     COMMANDS[0]: READ,
     COMMANDS[1]: NOTHING,
@@ -103,12 +103,12 @@ RIGHT = {
     f"correlate BAD {COLUMNS}": READ,
     "plan policies.jsonl --config BAD": NOTHING,
 }
-"""Inputs that are none of the bad ones, by command."""
+"""Valid inputs, by command."""
 
 
 @pytest.fixture(scope="module", autouse=True)
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with the inputs, and what a command needs beside a bad one."""
+    """A folder with the inputs and whatever else a command needs besides a bad input."""
     folder = tmp_path_factory.mktemp("words")
     patch = pytest.MonkeyPatch()
     patch.chdir(folder)
@@ -131,7 +131,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_word_of_a_library(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each command with each input in place of the one that is right."""
+    """No input in place of the valid one makes a command print a library's words."""
     told: list[str] = []
     for name in INPUTS.keys() - RIGHT.get(command, "").split():
         file = f"{name}.csv" if COLUMNS in command else f"{name}.jsonl"

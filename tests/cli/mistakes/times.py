@@ -1,4 +1,4 @@
-"""Mistakes about times: units, zones, forms, and steps or landmarks that fit no data."""
+"""Mistakes about times: units, zones, formats, and steps or landmarks that do not match the data."""
 
 from tests.cli.mistakes.mistake import REPLAY, Mistake, in_csv, in_policies, in_records, policy, records, rows
 

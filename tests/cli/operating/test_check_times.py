@@ -1,4 +1,4 @@
-"""``check`` and ``plan``: the times of policies as dates and durations, and what of them looks like seconds."""
+"""``check`` and ``plan``: a policy's times as dates and durations, and times that look like seconds."""
 
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ def of_level(level: str, **members: object) -> dict[str, Any]:
     ],
 )
 def test_times_are_said(record: dict[str, Any], words: str, tmp_path: Path, cli: Cli) -> None:
-    """By `check` behind the series, by `plan` under it; programs get integers beside."""
+    """`check` prints times after the series, and `plan` below it; programs also get integers."""
     file = saved(tmp_path / "policies.jsonl", record)
     first, second, *said = (line for line in cli("check", file).out.splitlines() if not line.startswith("note: "))
     assert [first, second] == ["policies = 1", f"home-1: {words}"]
@@ -60,7 +60,7 @@ def test_times_are_said(record: dict[str, Any], words: str, tmp_path: Path, cli:
 
 
 def test_integers_are_for_programs(tmp_path: Path, cli: Cli) -> None:
-    """From the start of the first landmark step to the end of the last; under dummies their range alone."""
+    """The range runs from the first landmark step's start to the last one's end; dummies give only their range."""
     landmarks = [START_MS + 5, [START_MS + 9 * HOUR_MS, START_MS + 11 * HOUR_MS]]
     hidden = {"method": "padding", "probability": 0.5, "start": START_MS, "end": START_MS + 12 * HOUR_MS}
     plain = of_level("landmark", landmarks=landmarks)
@@ -74,7 +74,7 @@ def test_integers_are_for_programs(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_what_looks_like_seconds_is_noted(tmp_path: Path, cli: Cli) -> None:
-    """Steps, landmarks and renewals; it is no error, since nobody can know."""
+    """Steps, landmarks and renewals get a note, not an error, since nobody can be sure."""
     seconds = policy(
         "home-1",
         protection={"level": "landmark", "step": 3600, "landmarks": [START_MS // 1000]},
@@ -99,7 +99,7 @@ def test_what_looks_like_seconds_is_noted(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_the_settings_bound_what_a_policy_promises(tmp_path: Path, cli: Cli) -> None:
-    """The lifetime and a member's cap stand in the paragraph."""
+    """The paragraph includes the lifetime and the member's cap."""
     config = tmp_path / "landmark-stream.toml"
     config.write_text('lifetime_epsilon = 9.0\nmember_separator = "/"\nmember_epsilon = 12.0\n')
     assert (
@@ -111,7 +111,7 @@ def test_the_settings_bound_what_a_policy_promises(tmp_path: Path, cli: Cli) -> 
 
 
 def test_default_policies_of_the_settings(tmp_path: Path, cli: Cli) -> None:
-    """Each by its glob, from the settings and from their file."""
+    """Each policy is named by its glob, from the settings and from their file."""
     default = {name: value for name, value in of_level("event").items() if name not in {"type", "version"}}
     file = saved(tmp_path / "policies.jsonl", {**default, "series": "home-*"})
     config = tmp_path / "landmark-stream.toml"
@@ -126,7 +126,7 @@ def test_default_policies_of_the_settings(tmp_path: Path, cli: Cli) -> None:
 def test_names_do_nothing_to_the_terminal(
     command: list[str], tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A policy of somebody else may name series and members as it likes: they are printed as text on their line."""
+    """Someone else's policy can use any names for series and members: they are printed as text on their line."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "events.jsonl").write_text("")
     odd = "a\x1b[31m\nb"
@@ -149,7 +149,7 @@ def test_names_do_nothing_to_the_terminal(
 def test_what_no_clock_decides_is_said_before_replay_refuses_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, member: str
 ) -> None:
-    """A record is sent today; the same line as a default policy means the same at every start, and names its day."""
+    """A sent record counts from today; the same line as a default policy is fixed, and names its day."""
     protection = {"level": "landmark", "step": "1d", "unit": "1h", "open_steps": 1, "zone": "Europe/Paris"}
     value = {"kind": "number", "lower": 0, "upper": 9, "resolution": 1, "statistic": "mean"}
     record = {"type": "policy", "series": "home-7", "version": 1, "epsilon": 1.0, "protection": protection}

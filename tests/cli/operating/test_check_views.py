@@ -1,4 +1,4 @@
-"""``check`` of default policies that make views: what they cost together, and what does not go."""
+"""``check`` of default policies that create views: their total cost, and what is not allowed."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ SETTINGS = 'member_separator = "/"\nmember_epsilon = 2.5\n'
 
 
 def checked(tmp_path: Path, *policies: dict[str, object], settings: str = SETTINGS) -> tuple[int, str]:
-    """Check a file of policies; return the exit code and where the settings are."""
+    """Check a file of policies; return the exit code and the path of the settings."""
     (tmp_path / "policies.jsonl").write_text("\n".join(map(json.dumps, policies)))
     (tmp_path / "settings.toml").write_text(settings)
     files = str(tmp_path / "policies.jsonl"), str(tmp_path / "settings.toml")
@@ -21,7 +21,7 @@ def checked(tmp_path: Path, *policies: dict[str, object], settings: str = SETTIN
 
 
 def test_the_sum_of_base_and_views_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of a file of policies, and of the settings that name it."""
+    """The sum appears for a file of policies and for the settings that name it."""
     assert checked(tmp_path, BASE, VIEW | {"epsilon": 0.5})[0] == 0
     assert "reserve epsilon 1.5 together, and a new person's limit is 2.5" in capsys.readouterr().out.replace("\n", " ")
     _, file = checked(tmp_path, BASE, VIEW, settings=SETTINGS + f'policies_file = "{tmp_path / "policies.jsonl"}"\n')
@@ -45,6 +45,6 @@ def test_the_sum_of_base_and_views_is_said(tmp_path: Path, capsys: pytest.Captur
 def test_what_does_not_go_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], policies: list[dict[str, object]], settings: str, said: str
 ) -> None:
-    """With the view that it is about."""
+    """The error names the view."""
     assert checked(tmp_path, *policies, settings=settings)[0] == 2
     assert said in capsys.readouterr().out.replace("\n", " ")

@@ -12,7 +12,7 @@ from tests import programs
 from tests.command import Cli
 
 Ask = Callable[..., list[str]]
-"""Takes the words of a line, of which the last is completed; returns what the shell offers."""
+"""A function from the words of a line, whose last is completed, to the shell's suggestions."""
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, *command: str) -> list[str]:
-    """Return the lines that a command prints; it must not complain."""
+    """Return the lines that a command prints; it must not report errors."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
     assert done.stderr == ""
     return done.stdout.splitlines()
@@ -37,7 +37,7 @@ def run(folder: Path, *command: str) -> list[str]:
 
 @pytest.fixture(params=["bash", "fish"])
 def ask(request: pytest.FixtureRequest, scripts: Path) -> Ask:
-    """Return what completes a line by one of the shells."""
+    """Return a function that completes a line in one of the shells."""
     shell = programs.program(request.param)
 
     def bash(*words: str) -> list[str]:
@@ -57,13 +57,13 @@ def ask(request: pytest.FixtureRequest, scripts: Path) -> Ask:
 
 
 def test_commands(ask: Ask) -> None:
-    """All of them, and those that begin as was typed."""
+    """All commands are offered, or those that start with what was typed."""
     assert set(COMMANDS) <= set(ask(""))
     assert sorted(ask("re")) == sorted(name for name in COMMANDS if name.startswith("re"))
 
 
 def test_options_and_choices(ask: Ask) -> None:
-    """Of the command that stands on the line, actions of a command too."""
+    """They are those of the command on the line, including its actions."""
     assert ask("audit", "--compo") == ["--compose"]
     assert set(ask("read", "")) >= {"releases", "ledger", "rejects", "heads"}
     assert "sequential" in ask("audit", "--compose", "")
@@ -71,17 +71,17 @@ def test_options_and_choices(ask: Ask) -> None:
 
 
 def test_files_and_folders(ask: Ask) -> None:
-    """Where a path is wanted; folders alone where a folder is."""
+    """Files and folders are offered for a path, and only folders for a folder."""
     assert "ledger.jsonl" in ask("explain", "home-7", "1000", "--ledger", "led")
     assert [name.rstrip("/") for name in ask("replay", "--out", "led")] == ["ledgers"]
 
 
 @pytest.mark.parametrize("name", SHELLS)
 def test_scripts_are_sound(name: str, scripts: Path) -> None:
-    """Each shell parses its script; zsh, which completes at a prompt only, does no more here."""
+    """Each shell parses its script; zsh completes only at a prompt, so it does no more here."""
     assert run(scripts, programs.program(name), "-n", str(scripts / name)) == []
 
 
 def test_an_unknown_shell(cli: Cli) -> None:
-    """Exit code 2 with the shells that there are."""
+    """The exit code is 2, and the message lists the available shells."""
     assert "zsh" in cli.ended("completion", "csh").err

@@ -1,4 +1,4 @@
-"""``keys``: make, show and erase, without ever showing a secret."""
+"""``keys``: create, show and erase keys, without ever showing a secret."""
 
 import stat
 from pathlib import Path
@@ -14,7 +14,7 @@ DAY = "86400000"
 
 
 def test_new_makes_a_private_file_and_refuses_to_overwrite(tmp_path: Path, cli: Cli) -> None:
-    """Mode 0600 whatever the umask; a second time is exit 2 and the key stays."""
+    """The mode is 0600 whatever the umask; a second attempt exits with 2 and keeps the key."""
     path = tmp_path / "key"
     shown = cli("keys", "new", path, "--json").document
     ring = keyfile.load(path)
@@ -26,7 +26,7 @@ def test_new_makes_a_private_file_and_refuses_to_overwrite(tmp_path: Path, cli: 
 
 
 def test_list_shows_names_and_epochs_only(tmp_path: Path, cli: Cli) -> None:
-    """Fingerprint and first epoch of each file, never the secret; an unreadable one is exit 2."""
+    """It shows each file's fingerprint and first epoch, never the secret; an unreadable file exits with 2."""
     paths = [tmp_path / "one", tmp_path / "other"]
     rings = [keyfile.create(path) for path in paths]
     said = cli("keys", "list", *paths).out
@@ -39,7 +39,7 @@ OFFLINE = ["--offline", "--epoch-ms", DAY]
 
 
 def test_erase_offline_destroys_what_lies_before(tmp_path: Path, cli: Cli) -> None:
-    """By epoch, by milliseconds, by a time, whose own epoch is kept; a key erased further already is exit 2."""
+    """An epoch, milliseconds or a time, whose epoch is kept, can be named; a key erased further exits with 2."""
     path = tmp_path / "key"
     keyfile.create(path)
     erase = ["keys", "erase", str(path), *OFFLINE, "--json", "--before"]
@@ -76,7 +76,7 @@ def test_erase_tries_without_a_trace(tmp_path: Path, cli: Cli) -> None:
 def test_erase_refuses_what_makes_no_sense(
     tmp_path: Path, words: list[str], cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A time to come would reject everything until then; the key stays, the message names the member and the remedy."""
+    """A future time would reject everything before it; the key stays, and the message has member and remedy."""
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "key"
     keyfile.create(path)
@@ -87,7 +87,7 @@ def test_erase_refuses_what_makes_no_sense(
 
 
 def test_erase_leaves_the_key_of_a_running_worker_alone(tmp_path: Path, cli: Cli) -> None:
-    """It would go on with the erased keys."""
+    """The command refuses, because the worker would continue with the erased keys."""
     path = tmp_path / "key"
     keyfile.create(path)
     before = path.read_bytes()
@@ -98,7 +98,7 @@ def test_erase_leaves_the_key_of_a_running_worker_alone(tmp_path: Path, cli: Cli
 
 
 def test_signing_keys_are_made_listed_and_exported(tmp_path: Path, cli: Cli) -> None:
-    """As private as noise keys; `public` prints the public half alone, `list` tells the two sorts apart."""
+    """They are as private as noise keys; `public` prints only the public half, `list` distinguishes the kinds."""
     path, noise = tmp_path / "signing", tmp_path / "noise"
     assert main(["keys", "new", str(path), "--signing", "--json"]) == 0
     key = SigningKey.load(path)

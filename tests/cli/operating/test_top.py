@@ -1,4 +1,4 @@
-"""``top``: frames of endpoints that really serve, on a real terminal and without one."""
+"""``top``: frames of real endpoints, on a real terminal and without one."""
 
 import asyncio
 import threading
@@ -40,7 +40,7 @@ def serving(*measures: Metrics) -> Iterator[list[str]]:
 
 
 def audit() -> Metrics:
-    """Return the measures of an audit that found something."""
+    """Return the measures of an audit that has findings."""
     metrics = Metrics(AUDIT_TABLE)
     metrics.count(AuditMetric.FINDINGS, 2, "share")
     metrics.set(AuditMetric.ENTRIES, 1234)
@@ -48,7 +48,7 @@ def audit() -> Metrics:
 
 
 def test_one_frame(cli: Cli) -> None:
-    """Worker and audit beside one that does not answer: figures as text, without control codes."""
+    """Worker and audit appear with an endpoint that does not answer: figures as text, without control codes."""
     with serving(busy(), audit()) as urls:
         options = [word for url in (*urls, "http://127.0.0.1:9") for word in ("--url", url)]
         assert main(["top", "--once", "--interval", "0", *options]) == 0
@@ -67,7 +67,7 @@ def test_one_frame(cli: Cli) -> None:
 
 
 def test_a_worker_outside_its_group(cli: Cli) -> None:
-    """What waits for it is unknown; of workers of an older version nothing is said."""
+    """Its number of waiting records is unknown; nothing is said about workers of an older version."""
     inside, outside = busy(), busy()
     inside.set(WorkerMetric.IN_GROUP, 1)
     outside.set(WorkerMetric.IN_GROUP, 0)
@@ -81,7 +81,7 @@ def test_a_worker_outside_its_group(cli: Cli) -> None:
 
 
 def test_workers_are_summed(cli: Cli) -> None:
-    """Several workers have a column each and one for all."""
+    """Several workers each have a column, and one column is for all."""
     with serving(busy(), busy()) as urls:
         assert main(["top", "--once", "--interval", "0", "--url", urls[0], "--url", urls[1]]) == 0
     rows = [line.split() for line in cli.said().out.splitlines()]
@@ -90,7 +90,7 @@ def test_workers_are_summed(cli: Cli) -> None:
 
 
 def test_the_document(cli: Cli) -> None:
-    """One object with an instance for each URL, in their order."""
+    """The document has an instance for each URL, in the given order."""
     with serving(busy(), audit()) as urls:
         assert main(["top", "--json", "--interval", "0.05", "--url", urls[0], "--url", f"{urls[1]}/metrics"]) == 0
     first, second = cli.said().document["instances"]
@@ -100,7 +100,7 @@ def test_the_document(cli: Cli) -> None:
 
 
 def test_the_settings_say_where(tmp_path: Path, cli: Cli) -> None:
-    """Without a URL the worker's own settings are asked; one that listens everywhere is asked on loopback."""
+    """Without a URL, the worker's own settings are used; a worker that listens everywhere is asked on loopback."""
     with serving(busy()) as (url,):
         config = tmp_path / "settings.toml"
         config.write_text(f'http_host = "0.0.0.0"\nhttp_port = {url.rpartition(":")[2]}\n')
@@ -112,20 +112,20 @@ def test_the_settings_say_where(tmp_path: Path, cli: Cli) -> None:
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "127.0.0.1:9464", "http://", "http://a:b", "http://a:1/\x1b[2J"])
 def test_urls_that_name_no_endpoint(url: str, cli: Cli) -> None:
-    """Nothing but HTTP is opened; the error says the form."""
+    """Only HTTP is opened; the error shows the right form."""
     error = cli("top", "--once", "--url", url, code=2).err
     assert "is not an endpoint; use http://HOST:PORT" in error
     assert CONTROL not in error
 
 
 def test_nothing_to_see(cli: Cli) -> None:
-    """Exit code 2, and each endpoint's reason."""
+    """The exit code is 2, and each endpoint's reason is shown."""
     assert main(["top", "--once", "--interval", "0", "--url", "http://127.0.0.1:9"]) == 2
     assert "127.0.0.1:9: does not answer" in cli.said().err
 
 
 def test_a_live_view_on_a_terminal() -> None:
-    """On a terminal it shows frame after frame on a screen of its own, and Ctrl-C ends it well and gives it back."""
+    """It shows frame after frame on an alternate screen; Ctrl-C ends it cleanly and restores the terminal."""
     metrics = busy()
     with serving(metrics) as (url,):
         with terminal("top", "--interval", "0.1", "--url", url) as shown:

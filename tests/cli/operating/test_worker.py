@@ -1,4 +1,4 @@
-"""``worker``: what keeps it from starting."""
+"""``worker``: conditions that prevent its start."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from stream_app.setup import keyfile
 
 
 def test_brokers_that_do_not_answer_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exit code 2 with the setting and the remedy, as of every other command; no traceback and no other line."""
+    """As with other commands, the code is 2, and one line has setting and remedy; there is no traceback."""
     monkeypatch.setenv("LANDMARK_STREAM_BOOTSTRAP_SERVERS", "127.0.0.1:1")  # nothing listens there
     keyfile.create(tmp_path / "landmark.key")
     command = [sys.executable, "-m", "stream_app", "worker"]
@@ -23,7 +23,7 @@ def test_brokers_that_do_not_answer_are_named(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_data_folder_has_one_worker(tmp_path: Path) -> None:
-    """A second worker in the folder of a running one ends with code 2 and is told what it needs of its own."""
+    """A second worker in a running worker's folder exits with 2 and is told what it needs for itself."""
     keyfile.create(tmp_path / "landmark.key")
     command = [sys.executable, "-m", "stream_app", "worker"]
     with claimed(tmp_path / "landmark-data"):

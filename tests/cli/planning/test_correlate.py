@@ -20,7 +20,7 @@ MEASURES = {"distance", "most_carried", "unbounded_from", "carried_of_one"}
 
 
 def data(folder: Path, values: list[Any], *, step: int = 1000) -> str:
-    """Write observations of one series at neighbouring steps, after a policy that does not matter."""
+    """Write observations of one series at neighbouring steps, after a policy that is ignored."""
     records = (observation("a", nth * step, value) for nth, value in enumerate(values))
     return saved(folder / "events.jsonl", policy("a"), *records)
 
@@ -34,7 +34,7 @@ def made(cli: Cli, *words: str | Path) -> dict[str, Any]:
 
 
 def test_categories(tmp_path: Path, cli: Cli) -> None:
-    """Three transitions from ill (two stay, one leaves), one from well; counted by hand."""
+    """Three transitions start from ill (two stay, one leaves) and one from well, as counted by hand."""
     path = data(tmp_path, ["ill", "ill", "ill", "well", "ill"])
     found = made(cli, path)
     assert found["forward"] == [[2 / 3, 1 / 3], [1, 0]]
@@ -53,7 +53,7 @@ def test_categories(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_it_warns_and_a_strength_does_not(tmp_path: Path, cli: Cli) -> None:
-    """On standard error, whatever the output; the help says so too."""
+    """The warning is on standard error, whatever the output; the help repeats it."""
     path = data(tmp_path, [True, False, True])
     for words in ([], ["--json"]):
         assert WARNING in cli("correlate", path, *words).err
@@ -62,7 +62,7 @@ def test_it_warns_and_a_strength_does_not(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_strength_is_the_parametric_family(cli: Cli) -> None:
-    """Every digit of it, and how strong it is."""
+    """Every digit matches the parametric family, and its strength is shown."""
     found = made(cli, "--strength", "0.25", "--states", "4")
     wanted = Correlation.of_strength(4, 0.25)
     assert wanted.forward is not None
@@ -72,7 +72,7 @@ def test_strength_is_the_parametric_family(cli: Cli) -> None:
 
 
 def test_kinds_of_values(tmp_path: Path, cli: Cli) -> None:
-    """Numbers by quantiles or a grid, locations by cells, counts by one key; other values are left out and counted."""
+    """Numbers use quantiles or a grid, locations cells, counts one key; other values are omitted and counted."""
     numbers = [0.0, 1.0, 100.0, 1.0, 0.0, 100.0, 1.0, "broken", None]
     path = data(tmp_path, numbers)
     by_quantiles = made(cli, path, "--states", "3")
@@ -89,7 +89,7 @@ def test_kinds_of_values(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_only_neighbouring_steps_count_with_a_step(tmp_path: Path, cli: Cli) -> None:
-    """Two seconds apart: neighbours in the file, not at steps of one second."""
+    """Readings two seconds apart are neighbours in the file, but not at steps of one second."""
     path = data(tmp_path, ["a", "b", "a"], step=2000)
     assert made(cli, path)["origin"]["transitions"] == 2
     assert made(cli, path, "--step", "2000")["origin"]["transitions"] == 2
@@ -97,7 +97,7 @@ def test_only_neighbouring_steps_count_with_a_step(tmp_path: Path, cli: Cli) -> 
 
 
 def test_csv_and_smoothing(tmp_path: Path, cli: Cli) -> None:
-    """The mapping is that of `replay`; smoothing takes away what only looks certain."""
+    """The mapping is that of `replay`; smoothing removes apparent certainty."""
     path = tmp_path / "events.csv"
     path.write_text("t,v\n" + "".join(f"{n},{n % 2}\n" for n in range(9)))
     mapping = ["--series", "a", "--timestamp-column", "t", "--value-columns", "v"]
@@ -107,7 +107,7 @@ def test_csv_and_smoothing(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_the_file_is_private_and_reads_back(tmp_path: Path, cli: Cli) -> None:
-    """Mode 0600, also over an open one; `load` finds the matrices that were printed, to the last digit."""
+    """The mode is 0600, even over an open file; `load` reads the printed matrices to the last digit."""
     generator = np.random.default_rng(5)
     path, out = data(tmp_path, generator.normal(size=500).cumsum().tolist()), tmp_path / "household.json"
     out.touch(mode=0o644)
@@ -121,7 +121,7 @@ def test_the_file_is_private_and_reads_back(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_no_value_stands_in_report_or_file(tmp_path: Path, cli: Cli) -> None:
-    """Neither categories nor series, bounds or keys: the loss needs none of them."""
+    """Neither has categories, series, bounds or keys, because the loss needs none of them."""
     path = data(tmp_path, ["secret-clinic", "home", "secret-clinic", "home"])
     assert main(["correlate", str(path)]) == 0
     said = cli("correlate", path, "--json")

@@ -1,4 +1,4 @@
-"""``dummies``: landmarks in, options with their chances and one drawn set out."""
+"""``dummies``: landmarks go in; options with their probabilities and one drawn set come out."""
 
 import json
 from datetime import datetime
@@ -32,7 +32,7 @@ TRUE = {START + step * HOUR for step in (3, 7, 8)}
 
 
 def ask(folder: Path, **members: Any) -> str:
-    """Write a question; members that are None are left out."""
+    """Write a question without the members that are None."""
     path = folder / "question.json"
     question = {name: part for name, part in (QUESTION | members).items() if part is not None}
     path.write_text(json.dumps(question))
@@ -48,7 +48,7 @@ def answer(cli: Cli, *words: str) -> dict[str, Any]:
 @pytest.mark.parametrize("method", ["optimal", "heuristic", "partitioned"])
 @pytest.mark.parametrize("utility", ["proximity", "count"])
 def test_the_contract(tmp_path: Path, cli: Cli, method: str, utility: str) -> None:
-    """Design section 10: members, growing options without the true landmarks, chances that sum to 1, the drawn set."""
+    """Design section 10 holds: members, growing options without true landmarks, chances that sum to 1, draw."""
     found = answer(cli, ask(tmp_path, method=method, utility=utility))
     assert list(found) == ["options", "probabilities", "chosen", "landmarks"]
     options, chances, chosen = found["options"], found["probabilities"], found["chosen"]
@@ -70,7 +70,7 @@ def test_the_contract(tmp_path: Path, cli: Cli, method: str, utility: str) -> No
 
 
 def test_a_key_draws_what_the_worker_draws(tmp_path: Path, cli: Cli) -> None:
-    """With a key and a series the set is that of a policy whose charge is the same, again and again; else it varies."""
+    """With key and series, the set repeats that of a policy with the same charge; otherwise it varies."""
     key = tmp_path / "noise.key"
     ring = keyfile.create(key)
     file = ask(tmp_path)
@@ -87,7 +87,7 @@ def test_a_key_draws_what_the_worker_draws(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_times_as_people_say_them(tmp_path: Path, cli: Cli) -> None:
-    """The same draw as of the integers; what is wrong with them is said by member."""
+    """The draw is the same as with integers; errors are reported by member."""
     key = tmp_path / "noise.key"
     keyfile.create(key)
     options = ("--key", str(key), "--series", "home-7")
@@ -103,7 +103,7 @@ def test_times_as_people_say_them(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_padding(tmp_path: Path, cli: Cli) -> None:
-    """It has no options, and says what a landmark loses."""
+    """Padding has no options; the output gives the loss of a landmark."""
     file = ask(tmp_path, method="padding", probability=0.5, epsilon=None, utility=None)
     found = answer(cli, file)
     assert (found["options"], found["probabilities"], found["chosen"]) == ([], [], None)
@@ -112,7 +112,7 @@ def test_padding(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_for_people(tmp_path: Path, cli: Cli) -> None:
-    """A table of at most 21 options with the drawn one marked, the cost, and what it does to the shares; a picture."""
+    """A table of at most 21 options marks the drawn one, its cost and its effect on shares; there is a picture."""
     picture = tmp_path / "seen.png"
     end = START + 200 * HOUR
     found = cli("dummies", ask(tmp_path, end=end), "--picture", picture).out
@@ -137,12 +137,12 @@ def test_for_people(tmp_path: Path, cli: Cli) -> None:
     ],
 )
 def test_unusable_input(tmp_path: Path, cli: Cli, members: dict[str, Any], said: str) -> None:
-    """Exit code 2, and an error that names the member, the limit and the remedy."""
+    """The exit code is 2, and the error names the member, the limit and the remedy."""
     assert said in cli("dummies", ask(tmp_path, **members), "--json", code=2).err
 
 
 def test_unusable_files(tmp_path: Path, cli: Cli) -> None:
-    """What is not a JSON object, is not there, or a series without a key, is said."""
+    """The error reports a file that is missing or is no JSON object, and a series without a key."""
     (tmp_path / "a").write_text("[]")
     (tmp_path / "b").write_text("{")
     for words, said in (

@@ -1,4 +1,4 @@
-"""Landmarks that are not published, from `plan` and `check` to `replay`, `audit` and `explain`; and loud noise."""
+"""Unpublished landmarks, from `plan` and `check` to `replay`, `audit` and `explain`; and loud noise."""
 
 import json
 from pathlib import Path
@@ -56,7 +56,7 @@ ODDS = "someone who thought a claim 10 % likely thinks it at most about 23 % lik
 
 
 def test_check_says_what_landmarks_get(tmp_path: Path, cli: Cli) -> None:
-    """That their noise exceeds the range, with the remedy; and under the remedy that none is published."""
+    """A note says their noise exceeds the range, with the remedy; under the remedy, it says none is published."""
     half = saved(tmp_path / "half.jsonl", POLICY)
     assert f"note: {LOUD}\n" in cli("check", half).out
     found = cli("check", half, "--json").document
@@ -72,7 +72,7 @@ def test_check_says_what_landmarks_get(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_plan_leads_with_it_and_names_its_price(tmp_path: Path, cli: Cli) -> None:
-    """First in the table; the noise of the policy's own scheme is noted; odds; the loss of both under a correlation."""
+    """It comes first in the table; a note on the own scheme's noise, odds, and both correlated losses follow."""
     file = saved(tmp_path / "policies.jsonl", POLICY)
     shown = cli("plan", file).out
     rows = [line.split("│")[1].strip() for line in shown.splitlines() if line.startswith("│")]
@@ -122,7 +122,7 @@ def test_plan_leads_with_it_and_names_its_price(tmp_path: Path, cli: Cli) -> Non
     ],
 )
 def test_noise_beyond_the_range(kind: str, members: dict[str, Any], words: str | None) -> None:
-    """Of kinds that have one, where landmarks are published and their number is no secret."""
+    """Kinds with a range get a note if landmarks are published and their number is not secret."""
     protection = LANDMARKS if "dummies" in members else {**LANDMARKS, "spare": 2}
     parameters = {"epsilon": 1.0, "protection": protection, "scheme": {"name": "uniform"}, "value": KINDS[kind]}
     found = loud(policy_of(parameters | members, 1))

@@ -1,4 +1,4 @@
-"""``loss``: given matrices and budgets in, the losses of every timestamp out."""
+"""``loss``: matrices and budgets go in, the losses of every timestamp come out."""
 
 import json
 import math
@@ -20,7 +20,7 @@ BACKWARD = [0.1, 0.1808, 0.2471, 0.3024, 0.3488, 0.3881, 0.4216, 0.4503, 0.4750,
 
 
 def ask(folder: Path, question: object) -> Path:
-    """Write a question; text stays as it is."""
+    """Write a question; text is written unchanged."""
     path = folder / "question.json"
     path.write_text(question if isinstance(question, str) else json.dumps(question))
     return path
@@ -33,7 +33,7 @@ def answer(cli: Cli, path: Path | str) -> dict[str, Any]:
 
 
 def test_worked_example(tmp_path: Path, cli: Cli) -> None:
-    """The figures of design section 7 to the printed digits, under exactly the members that it names."""
+    """The figures of design section 7 match to the printed digits, under exactly the members named there."""
     found = answer(cli, ask(tmp_path, QUESTION))
     assert list(found) == ["backward", "forward", "total", "landmark", "supremum"]
     assert [round(value, 4) for value in found["backward"]] == BACKWARD
@@ -49,7 +49,7 @@ def test_worked_example(tmp_path: Path, cli: Cli) -> None:
     [(CAO, 0.15, 1.19224), (CAO, 0.22314, 9.21), (CAO, 0.22315, None), ([[0.8, 0.2], [0.1, 0.9]], 0.23, 0.79234)],
 )
 def test_suprema(tmp_path: Path, cli: Cli, matrix: object, epsilon: float, wanted: float | None) -> None:
-    """Of the largest epsilon, were it spent for ever; null from ln(1 / 0.8) = 0.223143... on."""
+    """They are for the largest epsilon spent forever, and null from ln(1 / 0.8) = 0.223143... on."""
     question = {"backward": matrix, "forward": None, "epsilons": [0, epsilon, epsilon / 2]}
     found = answer(cli, ask(tmp_path, question))["supremum"]
     assert found["forward"] == epsilon
@@ -64,7 +64,7 @@ def test_suprema(tmp_path: Path, cli: Cli, matrix: object, epsilon: float, wante
 
 
 def test_digits_are_those_of_doubles(tmp_path: Path, cli: Cli) -> None:
-    """Every figure reads back as the very double that was computed; landmarks and the sparse form included."""
+    """Every figure reads back as the same double that was computed, also for landmarks and the sparse form."""
     generator = np.random.default_rng(7)
     rows, epsilons = generator.dirichlet(np.ones(5), 5), generator.random(40).tolist()
     sparse = {"states": 5, "entries": [[i, j, float(rows[i, j])] for i in range(5) for j in range(5)]}
@@ -80,7 +80,7 @@ def test_digits_are_those_of_doubles(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_standard_input_and_few_members(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``-`` reads standard input; left away or null is an adversary without knowledge, and no landmarks."""
+    """``-`` reads standard input; omitted or null members mean an adversary without knowledge and no landmarks."""
     for text in (
         '{"epsilons": [0.25, 0, 1]}',
         '{"backward":null,"forward":null,"epsilons":[0.25,0,1],"landmarks":null}',
@@ -94,7 +94,7 @@ def test_standard_input_and_few_members(cli: Cli, monkeypatch: pytest.MonkeyPatc
 
 
 def test_text_says_what_the_figures_are(tmp_path: Path, cli: Cli) -> None:
-    """The worst timestamp of each loss, the estimate called one, and the sum that always holds."""
+    """The text names each loss's worst timestamp, calls the estimate one, and gives the sum that always holds."""
     said = cli("loss", str(ask(tmp_path, {**QUESTION, "landmarks": [2]}))).out
     assert "1 spent in total" in said
     assert "temporal loss: at most 0.636841, at timestamp 4" in said
@@ -144,7 +144,7 @@ def test_text_says_what_the_figures_are(tmp_path: Path, cli: Cli) -> None:
 def test_bad_input_exits_2_and_names_the_place(
     tmp_path: Path, cli: Cli, question: object, words: tuple[str, ...]
 ) -> None:
-    """File, matrix, row and remedy in one line, nothing printed as a result."""
+    """One line names file, matrix, row and remedy, and no result is printed."""
     path = ask(tmp_path, question)
     said = cli("loss", path, "--json", code=2)
     assert not said.out
@@ -155,7 +155,7 @@ def test_bad_input_exits_2_and_names_the_place(
 
 
 def test_unreadable_files_exit_2(tmp_path: Path, cli: Cli) -> None:
-    """A file that is not there, a folder, and bytes that are no text."""
+    """A missing file, a folder and bytes that are not text give exit code 2."""
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     for name in ("missing", ".", "bytes"):
         assert str(tmp_path / name) in cli("loss", str(tmp_path / name), code=2).err
@@ -166,5 +166,5 @@ AUDIT = ("--ledger", "--releases", "--html", "--heads", "--proof")
 
 @pytest.mark.parametrize("command", [*(f"audit {option}" for option in AUDIT), "loss", "correlate"])
 def test_no_path_holds_nul(command: str, cli: Cli) -> None:
-    """Who calls `main` can write one; it is refused as any argument that is none."""
+    """A caller of `main` can pass one; it is refused like any other invalid argument."""
     assert "NUL character" in cli.ended(*command.split(), "a\0b").err

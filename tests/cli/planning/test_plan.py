@@ -1,4 +1,4 @@
-"""``plan``: what it says of a policy file, against what `replay` then spends."""
+"""``plan``: what it says about a policy file, compared with what `replay` then spends."""
 
 import json
 from pathlib import Path
@@ -52,7 +52,7 @@ def own(plan: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_replay_spends_what_was_planned(tmp_path: Path, cli: Cli) -> None:
-    """Budgets, scales and losses are those of the releases that come, whatever they hold."""
+    """Budgets, scales and losses are those of the later releases, whatever their content."""
     file = written(tmp_path, POLICY)
     plan = planned(cli, file, "--correlation", correlation(tmp_path))
     events = [
@@ -85,7 +85,7 @@ def test_replay_spends_what_was_planned(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_the_correlation_of_the_configuration(tmp_path: Path, cli: Cli) -> None:
-    """The one that the policy names; without an entry of that name the plan says that it forecasts none."""
+    """The plan uses the correlation that the policy names; without such an entry, it says it forecasts none."""
     file = written(tmp_path, {**POLICY, "correlation": "household"})
     config = tmp_path / "settings.toml"
     config.write_text(f'[correlations]\nhousehold = "{correlation(tmp_path)}"\n')
@@ -102,7 +102,7 @@ def test_the_correlation_of_the_configuration(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_the_table_shows_schemes_ends_and_bound(tmp_path: Path, cli: Cli) -> None:
-    """For people: every scheme, the own one marked, and what may be spent whatever the scheme."""
+    """The table for people has every scheme, marks the own one, and has the most that any may spend."""
     file = written(tmp_path, POLICY, {**POLICY, "series": "clinic-[ab]"})
     shown = cli("plan", file, "--correlation", correlation(tmp_path), "--bound", "1.5").out
     for text in ("uniform", "adaptive, rate 1", "adaptive, rate 0.1", "balanced 0.3 *", "clinic-[ab]: epsilon 1"):
@@ -116,7 +116,7 @@ def test_the_table_shows_schemes_ends_and_bound(tmp_path: Path, cli: Cli) -> Non
 
 
 def test_renewals_are_told_over_the_lifetime(tmp_path: Path, cli: Cli) -> None:
-    """The figures stay those of one version; what all versions cost stands beside them."""
+    """The figures are those of one version, and the cost of all versions is beside them."""
     plain = planned(cli, written(tmp_path, POLICY))
     file = written(tmp_path, {**POLICY, "renew": [10**12, 2 * 10**12, 3 * 10**12]})
     plan = planned(cli, file)
@@ -128,7 +128,7 @@ def test_renewals_are_told_over_the_lifetime(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_large_figures_are_written_out(tmp_path: Path, cli: Cli) -> None:
-    """Four digits, and no exponent, which not every reader of the table knows."""
+    """Figures have four digits and no exponent, which not every reader of the table knows."""
     wide = {**POLICY, "value": {"kind": "number", "lower": 0, "upper": 1_234_567, "resolution": 1}}
     shown = cli("plan", written(tmp_path, wide)).out
     assert "e+0" not in shown
@@ -136,7 +136,7 @@ def test_large_figures_are_written_out(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_a_picture_highlights_the_own_scheme_and_shades_landmarks() -> None:
-    """Others are grey, times are dates, the value's range is a line, and no legend lies on what is drawn."""
+    """Others are grey, times are dates, the value's range is a line, and the legend covers no drawn data."""
     pytest.importorskip("matplotlib")
     from matplotlib.colors import to_rgba  # noqa: PLC0415 - an optional extra
 
@@ -170,7 +170,7 @@ def test_a_picture_highlights_the_own_scheme_and_shades_landmarks() -> None:
 
 
 def test_a_picture(tmp_path: Path, cli: Cli) -> None:
-    """Of one policy, in the format that the name says."""
+    """The picture shows one policy, in the format that its file name gives."""
     file, drawn = written(tmp_path, POLICY), tmp_path / "plan.svg"
     assert main(["plan", file, "--picture", str(drawn), "--correlation", correlation(tmp_path)]) == 0
     assert drawn.read_text().startswith("<?xml")
@@ -190,7 +190,7 @@ WARD: dict[str, Any] = {
 
 
 def test_the_smallest_ward(tmp_path: Path, cli: Cli) -> None:
-    """Of every scheme at landmarks and at other steps: a third of the budget asks for three times the contributors."""
+    """It is given for every scheme at landmarks and other steps: a third of the budget needs 3 times as many."""
     plan = planned(cli, written(tmp_path, WARD), "--error", "0.1")
     assert plan["sensitivity"] == 6.0
     assert plan["ward"] == {"error": 0.1, "probability": 0.95, "what": "a mean within 0.1 of the truth"}
@@ -215,7 +215,7 @@ def test_the_smallest_ward(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_steps_of_several_readings_are_planned(tmp_path: Path, cli: Cli) -> None:
-    """What readings of a step come to moves no budget: the plan is that of one event a step."""
+    """Aggregating a step's readings changes no budget: the plan is that of one event per step."""
     several = {**POLICY["protection"], "within": "mean", "open_steps": 2, "absent": 3}
     found = planned(cli, written(tmp_path, {**POLICY, "protection": several}))
     assert found["schemes"] == planned(cli, written(tmp_path, POLICY))["schemes"]
@@ -230,7 +230,7 @@ def test_steps_of_several_readings_are_planned(tmp_path: Path, cli: Cli) -> None
     (["--correlation", "none.json"], "none.json"),
 ])  # fmt: skip
 def test_what_cannot_be_planned(tmp_path: Path, words: list[str], named: str, cli: Cli) -> None:
-    """The option and the remedy are named, exit code 2."""
+    """The message names the option and the remedy, and the exit code is 2."""
     assert named in cli("plan", written(tmp_path, POLICY), *words, code=2).err
 
 
@@ -245,7 +245,7 @@ def test_faulty_policies_are_all_named(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_landmarks_against_noise(tmp_path: Path, cli: Cli) -> None:
-    """More landmarks, more noise: in the document for every scheme, in the table for the policy's own."""
+    """The document shows this for every scheme, and the table for the policy's own scheme."""
     file = written(tmp_path, {**POLICY, "scheme": {"name": "uniform"}})
     plan = planned(cli, file)
     scales = {

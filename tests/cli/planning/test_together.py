@@ -1,4 +1,4 @@
-"""What `check` and `plan` say of the series of one member together, against what decisions then refuse."""
+"""What `check` and `plan` say about one member's series together, compared with what decisions then refuse."""
 
 import json
 from pathlib import Path
@@ -15,13 +15,13 @@ SETTINGS = 'member_separator = "/"\nmember_epsilon = 3.0\n'
 
 
 def files(folder: Path, settings: str, *policies: dict[str, Any]) -> list[str]:
-    """Write settings and policies; return the words that name them."""
+    """Write settings and policies; return the arguments that name them."""
     (folder / "settings.toml").write_text(settings)
     return [saved(folder / "policies.jsonl", *policies), "--config", f"{folder}/settings.toml"]
 
 
 def series(*epsilons: float, **members: Any) -> list[dict[str, Any]]:
-    """Return the first policies of as many series of one member."""
+    """Return the first policies of that many series of one member."""
     return [policy(f"p-17/{nth}", epsilon=epsilon, **members) for nth, epsilon in enumerate(epsilons)]
 
 
@@ -30,7 +30,7 @@ def series(*epsilons: float, **members: Any) -> list[dict[str, Any]]:
 def test_an_error_is_what_decisions_refuse(
     tmp_path: Path, cli: Cli, epsilons: tuple[float, ...], lifetime: float | None
 ) -> None:
-    """The sum is that of the claims that decisions make; over the cap the last series is refused, as is the file."""
+    """The sum is that of the decisions' claims; above the cap, the last series is refused, and so is the file."""
     settings = SETTINGS + ("" if lifetime is None else f"lifetime_epsilon = {lifetime}\n")
     policies = series(*epsilons)
     code = main(["check", *files(tmp_path, settings, *policies, policies[0] | {"version": 2})])
@@ -50,7 +50,7 @@ def test_an_error_is_what_decisions_refuse(
 
 
 def test_plan_says_the_same(tmp_path: Path, cli: Cli) -> None:
-    """Below its tables, and behind its documents; a smaller lifetime of a policy is what it claims."""
+    """The message follows the tables and the documents; a policy's smaller lifetime is what it claims."""
     words = files(tmp_path, SETTINGS, *series(1.0, 0.5, lifetime=0.5 + 0.5))
     assert main(["plan", *words, "--steps", "3"]) == 0
     assert "p-17: its 2 series reserve epsilon 1.5 together, and a new person's limit is 3\n" in cli.said().out
@@ -77,19 +77,19 @@ def test_plan_says_the_same(tmp_path: Path, cli: Cli) -> None:
 def test_nothing_is_said_where_nothing_adds_up(
     tmp_path: Path, cli: Cli, settings: str, policies: list[dict[str, Any]]
 ) -> None:
-    """Without members, of one series, and of what is collected."""
+    """Nothing is said without members, or about one series or collected data."""
     assert "note: member" not in cli("check", *files(tmp_path, settings, *policies)).out
 
 
 def test_patterns_are_a_note(tmp_path: Path, cli: Cli) -> None:
-    """Of default policies nobody knows how many series they will rule."""
+    """Nobody knows how many series a default policy will rule, so it is a note."""
     patterns = [policy("*/a", epsilon=2.0), policy("*/b", epsilon=2.0)]
     assert main(["check", *files(tmp_path, SETTINGS, *patterns)]) == 0
     assert "note: person *: one series of each pattern reserve epsilon 4 together, " in cli.said().out
 
 
 def test_settings_that_are_named_must_be_good(tmp_path: Path, cli: Cli) -> None:
-    """Those that lie about are passed over, as they were: `check` without a file tells what is wrong with them."""
+    """Settings that merely exist are ignored, as before: `check` without a file reports their errors."""
     words = files(tmp_path, "member_epsilon = 3.0\n", *series(1.0, 1.0))
     assert "set member_separator" in cli("check", *words, code=2).err
     assert main(["check", words[0]]) == 0
@@ -118,7 +118,7 @@ def test_a_lifetime_above_the_cap_is_refused(
     said: str,
     name: str,
 ) -> None:
-    """By `check` and by `plan`, of one series and of a pattern; at the cap both take it."""
+    """`check` and `plan` refuse it for a series and a pattern, and accept a lifetime equal to the cap."""
     words = files(tmp_path, SETTINGS + settings, policy(name, **members))
     assert f"error: {tmp_path}/policies.jsonl:1: lifetime: {said}" in cli("check", *words, code=2).out
     assert f"policies.jsonl:1: lifetime: {said}" in cli("plan", *words, "--steps", "3", code=2).err

@@ -1,4 +1,4 @@
-"""``plan`` and ``check`` on statistics of units: tables, answers, data beside them, pictures and refusals."""
+"""``plan`` and ``check`` on statistics of units: tables, answers, added data, pictures and refusals."""
 
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ COLUMNS = ["--series", "glucose", "--timestamp-column", "time", "--value-columns
 
 
 def test_an_error_takes_an_epsilon_or_a_unit(tmp_path: Path, cli: Cli) -> None:
-    """The table, the answer and the promise, as text and as JSON; also for a plain policy of numbers."""
+    """The table, the answer and the guarantee are text and JSON; this also works for a plain policy of numbers."""
     file = saved(tmp_path / "policy.jsonl", POLICY)
     shown = cli("plan", file, "--step", "day", "--error", "5").out
     assert "an error of 5 over a day needs epsilon 3 with a unit of 1 h or a unit of 20 min with epsilon 1" in shown
@@ -62,7 +62,7 @@ def test_an_error_takes_an_epsilon_or_a_unit(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_data_put_the_best_constant_beside_and_warn(tmp_path: Path, readings: str, cli: Cli) -> None:
-    """Of the demo's blood sugar, in plan and in check; a glob takes the series that it matches alone."""
+    """`plan` and `check` do this for the demo's blood sugar; a glob takes only the series that it matches."""
     file = saved(tmp_path / "policy.jsonl", POLICY)
     words = ["plan", file, "--data", readings, *COLUMNS, "--picture", str(tmp_path / "units.png")]
     shown = cli(*words).out
@@ -97,18 +97,18 @@ def test_data_put_the_best_constant_beside_and_warn(tmp_path: Path, readings: st
 def test_what_cannot_be_planned(
     tmp_path: Path, cli: Cli, policy: dict[str, Any], words: list[str], message: str
 ) -> None:
-    """The option that is at fault, and the remedy."""
+    """The message names the faulty option and the remedy."""
     assert message in cli("plan", saved(tmp_path / "policy.jsonl", policy), *words, code=2).err
 
 
 def test_an_error_that_is_met(tmp_path: Path, cli: Cli) -> None:
-    """It does not read as if something had to change."""
+    """The message does not suggest that something has to change."""
     shown = cli("plan", saved(tmp_path / "policy.jsonl", POLICY), "--step", "day", "--error", "30").out
     assert "over a day the error is now 15, if each unit has a reading; for an error of 30, epsilon 0.5 with" in shown
 
 
 def test_days_that_are_not_those_of_the_zone(tmp_path: Path, cli: Cli) -> None:
-    """`check` says so, and `replay` by the zone of the file; with the offset that they name neither does."""
+    """`check` says so, and `replay` does by the file's zone; with the offset that they suggest, neither does."""
     (tmp_path / "data.csv").write_text("when,mgdl\n2026-03-20 12:00:00,100\n2026-03-21 12:00:00,100\n")
     protection: dict[str, Any] = {"level": "landmark", "step": "1d", "unit": "1h", "open_steps": 1}
     protection |= {"zone": "Europe/Berlin", "landmarks": ["2026-03-20"]}

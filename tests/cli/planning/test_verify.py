@@ -1,4 +1,4 @@
-"""``verify``: what it prints, its exit codes, its seed and its time limit."""
+"""``verify``: its output, exit codes, seed and time limit."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ def verified(cli: Cli, code: int, *words: str) -> list[dict[str, Any]]:
 
 
 def test_it_holds(tmp_path: Path, cli: Cli) -> None:
-    """Text and JSON say the same; two processes find what one does, since the keys come of the seed."""
+    """Text and JSON say the same; two processes find what one does, because the keys are derived from the seed."""
     file = written(tmp_path, POLICY)
     out = cli("verify", file, *SHORT).out
     assert out.startswith("HOLDS: ")
@@ -61,7 +61,7 @@ def test_it_holds(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_no_power(tmp_path: Path, cli: Cli) -> None:
-    """Too few runs find nothing, not the control either: code 3, also beside a policy that holds."""
+    """With too few runs, even the control is not found: the code is 3, also with another policy that holds."""
     faint = {**POLICY, "epsilon": 0.01}
     found = verified(cli, 3, written(tmp_path, POLICY, faint), *SHORT)
     assert [each["verdict"] for each in found] == ["holds", "no-power"]
@@ -69,7 +69,7 @@ def test_no_power(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_a_bound_above_what_is_declared_is_said(cli: Cli) -> None:
-    """With and without power, as long as it is not broken: neither verdict passes over it."""
+    """Both verdicts mention it, with and without power, as long as the bound does not refute the claim."""
     policy = policy_of({name: POLICY[name] for name in ("epsilon", "protection", "scheme", "value")}, 1)
     sure, blind = MeasuredBounds(3.5, 3.0, 1500, "x"), MeasuredBounds(0.0, 0.0, 1500, "")
     for control, word in ((sure, "HOLDS"), (blind, "NO POWER")):
@@ -85,7 +85,7 @@ def test_a_bound_above_what_is_declared_is_said(cli: Cli) -> None:
 
 
 def test_one_key_has_no_neighbours(tmp_path: Path, cli: Cli) -> None:
-    """Where every item is the same, nothing can be told: that is no power, and said."""
+    """If every item is the same, nothing can be distinguished: the output calls that no power."""
     alone = {**POLICY, "value": {"kind": "counts", "keys": ["walk"]}}
     alone["collect"] = {"neighbours": "replace", "open_steps": 1}
     assert "a single key" in cli("verify", written(tmp_path, alone), *SHORT, code=3).out
@@ -102,7 +102,7 @@ UNITS: dict[str, Any] = {
 
 
 def test_what_it_looked_at_in_units(tmp_path: Path, cli: Cli) -> None:
-    """In words of 80 columns, and in JSON; landmark units alone are declared 0."""
+    """Words within 80 columns and JSON show it; only landmark units are declared 0."""
     marked = {**UNITS["protection"], "landmarks": [[30 * HOUR, 32 * HOUR]]}
     file, few = written(tmp_path, {**UNITS, "protection": marked}), ("--runs", "40", "--seed", "7", "--jobs", "1")
     main(["verify", file, *few])
@@ -131,14 +131,14 @@ def test_what_it_looked_at_in_units(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_time_ends_it(tmp_path: Path, cli: Cli) -> None:
-    """With the runs done by then."""
+    """The time limit ends it, and the result covers the runs done by then."""
     words = ("--runs", "100000000", "--seconds", "1", "--jobs", "1")
     (found,) = verified(cli, 3, written(tmp_path, {**POLICY, "epsilon": 1e-6}), *words)
     assert 0 < found["pairs"][0]["runs"] < 100_000_000
 
 
 def test_a_picture(tmp_path: Path) -> None:
-    """A plot a policy of the file."""
+    """The picture has one plot per policy in the file."""
     picture = tmp_path / "verified.svg"
     file = written(tmp_path, POLICY, {**POLICY, "series": "a$b$c"})
     main(["verify", file, "--runs", "50", "--seed", "1", "--jobs", "1", "--picture", str(picture)])
@@ -165,7 +165,7 @@ def test_what_cannot_be_verified(
     words: list[str],
     said: str,
 ) -> None:
-    """Exit code 2, with the remedy."""
+    """The exit code is 2, and the remedy is given."""
     monkeypatch.setenv("LANDMARK_STREAM_BOOTSTRAP_SERVERS", "127.0.0.1:1")
     monkeypatch.chdir(tmp_path)
     landmarks = {"level": "landmark", "landmarks": [[0, 50]], "step": 10}

@@ -1,1 +1,1 @@
-"""Tests of the commands that write records or decide files of them: `policy`, `replay` and `watermark`."""
+"""Tests of the commands that write records or decide files of records: `policy`, `replay` and `watermark`."""

@@ -1,4 +1,4 @@
-"""``--wait``: `policy` and `watermark` print what a worker made of each record, and the rule that refused it."""
+"""``--wait``: `policy` and `watermark` print a worker's answer to each record and the rule that refused it."""
 
 from collections import Counter
 from pathlib import Path
@@ -25,7 +25,7 @@ def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureReq
 
 
 def sent(installation: Installation, cli: Cli, *records: Any, seconds: int = 60, code: int) -> dict[str, Any]:
-    """Send records and wait so long; return what was made of them."""
+    """Send records and wait up to ``seconds``; return what became of them."""
     file = saved(installation.folder / "own.jsonl", *records)
     assert installation.command("send", *ACCEPTING, file, "--wait", str(seconds)) == code
     found: dict[str, Any] = cli.said().document
@@ -33,7 +33,7 @@ def sent(installation: Installation, cli: Cli, *records: Any, seconds: int = 60,
 
 
 def test_policies_and_watermarks_are_answered(installation: Installation, cli: Cli) -> None:
-    """Taken with 0, refused with 1 and its rule, and 3 where no worker answers; on a real broker."""
+    """On a real broker, the code is 0 if accepted, 1 with the rule if refused, and 3 if no worker answers."""
     file = saved(installation.folder / "own.jsonl", policy("lone-1"))
 
     def asked(*words: str, code: int) -> Any:
@@ -59,7 +59,7 @@ def test_policies_and_watermarks_are_answered(installation: Installation, cli: C
 
 
 def test_a_file_of_events_is_answered(installation: Installation, cli: Cli) -> None:
-    """Decisions and rejects are counted, of policies, events and contributions; 3 without a worker, 1 where refused."""
+    """Decisions and rejects of policies, events and contributions are counted; 3 means no worker, 1 a refusal."""
     hour = 3_600_000
     reading: dict[str, object] = {"series": "lone-1", "timestamp": START_MS, "value": 1.0}
     found = sent(installation, cli, policy("lone-1"), reading, seconds=1, code=3)
@@ -92,7 +92,7 @@ def test_who_sends_need_not_know_how_many_partitions_there_are(broker: LocalBrok
 
 
 def test_an_outcome_is_told_with_its_remedies() -> None:
-    """Entries by decision, rejects by reason with the rule, what waits, and what nobody answered."""
+    """The text has entries by decision, rejects by reason with the rule, and waiting and unanswered records."""
     found = Outcome(9, 7, Counter(perturbed=3), Counter({"duplicate": 2}), 2)
     answered, kept, refused, away = outcome_told(found, 5)
     assert answered == "7 of 9 records answered; ledger entries: 3 perturbed"
@@ -103,7 +103,7 @@ def test_an_outcome_is_told_with_its_remedies() -> None:
 
 
 def test_a_watermark_that_nothing_waits_for_says_so() -> None:
-    """In place of the meaning of `wrong-type`, which is that of any record."""
+    """The message replaces the general meaning of `wrong-type`."""
     record = wire.dump({"type": "watermark", "series": "home-7", "timestamp": 5, "seed": "0" * 64})
     assert told(WorkersAnswer(Place(0, 1), reject={"reason": "wrong-type"}), 1, record) == (
         "refused (wrong-type): the series has one observation per step, so no step waits for a watermark; "
@@ -112,7 +112,7 @@ def test_a_watermark_that_nothing_waits_for_says_so() -> None:
 
 
 def test_contributions_are_answered(installation: Installation, cli: Cli) -> None:
-    """What waits for the end of its step is told as such at once; the watermark that ends it has an entry."""
+    """A contribution that waits for its step's end is reported so at once; the ending watermark has an entry."""
     ward = "ward-1"
     with installation.worker():
         found = sent(installation, cli, ward_policy(ward), watermark(ward, 0, "1" * 64), code=0)

@@ -25,14 +25,14 @@ EVENTS = [(1729979100000, 0.31), (1729980900000, 0.33)]
 
 @pytest.fixture
 def meter(tmp_path: Path) -> Path:
-    """Return a file as a meter's website gives it."""
+    """Return a file in the form that a meter's website provides."""
     path = tmp_path / "meter.csv"
     path.write_text(METER)
     return path
 
 
 def test_convert_prints_the_events(meter: Path, cli: Cli) -> None:
-    """As `replay` takes them; what was skipped is told apart, with its mark."""
+    """They have the form that `replay` takes; skipped rows are reported apart, with their mark."""
     said = cli("convert", meter, *WORDS)
     found = [json.loads(line) for line in said.out.splitlines()]
     assert [(one["timestamp"], one["value"]) for one in found] == EVENTS
@@ -42,7 +42,7 @@ def test_convert_prints_the_events(meter: Path, cli: Cli) -> None:
 
 
 def test_replay_of_a_file_decides_what_replay_of_its_events_decides(meter: Path, tmp_path: Path, cli: Cli) -> None:
-    """Byte for byte, under one key."""
+    """Under one key, both give the same bytes."""
     policy = Policy.event(epsilon=1, value=Number(0, 8, 0.01), step=900_000, series="home-7")
     (tmp_path / "policies.jsonl").write_text(json.dumps(policy.record))
     (tmp_path / "events.jsonl").write_text(cli("convert", meter, *WORDS).out)
@@ -66,7 +66,7 @@ def test_a_file_holds_the_mapping(meter: Path, tmp_path: Path, cli: Cli) -> None
 
 
 def test_mappings_are_listed(cli: Cli) -> None:
-    """Each with what it is for."""
+    """Each mapping is listed with its purpose."""
     said = cli("convert", "--mappings").out.splitlines()
     assert [line.split()[0] for line in said] == list(shipped())
     assert all(len(line.split()) > 2 for line in said)
@@ -85,13 +85,13 @@ def test_mappings_are_listed(cli: Cli) -> None:
 def test_what_is_wrong_is_said(
     meter: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
 ) -> None:
-    """Every fault of a mapping at once, by its option."""
+    """Every fault of a mapping is reported at once, by its option."""
     monkeypatch.chdir(meter.parent)
     assert said in cli("convert", *words, code=2).err
 
 
 def test_inspect_says_what_a_file_is_and_what_lacks(meter: Path, cli: Cli) -> None:
-    """And ends with the command to run, in which one word is left to say."""
+    """The output ends with the command to run, in which only one word is missing."""
     said = cli("inspect", meter).out
     assert f"{meter}: text with columns, separated by semicolons; line 2 contains the column names\n" in said
     assert (
@@ -106,7 +106,7 @@ def test_inspect_says_what_a_file_is_and_what_lacks(meter: Path, cli: Cli) -> No
 
 
 def test_inspect_knows_the_shipped_mappings(tmp_path: Path, cli: Cli) -> None:
-    """By the columns that they name; programs read what was found."""
+    """They are recognised by the columns they name; programs can read the result."""
     path = tmp_path / "enedis.csv"
     rows = "".join(f"2024-10-27T0{hour}:{minute}:00+02:00;5\n" for hour in (1, 0) for minute in ("30", "00"))
     path.write_text(f"Identifiant PRM;Unite\n1;W\nHorodate;Valeur\n{rows}")
@@ -118,7 +118,7 @@ def test_inspect_knows_the_shipped_mappings(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_the_library_reads_what_convert_reads(meter: Path, tmp_path: Path) -> None:
-    """Rows for `release`, under the same names; faults name the argument."""
+    """`release` gets rows under the same names, and faults name the argument."""
     given: Any = {"timestamp_column": "Zeit", "time_format": "%d.%m.%Y %H:%M", "value_columns": "Verbrauch kWh"}
     rows = read_events(meter, series="home-7", zone="Europe/Berlin", decimal=",", missing="-", **given)
     assert [(row["timestamp"], row["value"]) for row in rows] == EVENTS
@@ -132,7 +132,7 @@ def test_the_library_reads_what_convert_reads(meter: Path, tmp_path: Path) -> No
 
 
 def test_a_file_of_which_no_row_is_left_is_refused(tmp_path: Path, cli: Cli) -> None:
-    """The column of the values is perhaps another one: a run with nothing in it would pass for one."""
+    """The value column may be the wrong one, and an empty run would look like a valid one."""
     (tmp_path / "meter.csv").write_text("time,kwh,note\n2024-01-01T00:00Z,1,\n2024-01-01T01:00Z,2,\n")
     words = ["--series", "a", "--timestamp-column", "time", "--value-columns", "note", "--missing", "''"]
     said = cli("convert", tmp_path / "meter.csv", *words, code=2).err
@@ -163,13 +163,13 @@ def test_a_file_of_which_no_row_is_left_is_refused(tmp_path: Path, cli: Cli) -> 
     ids=["no times", "thousands", "a broken time", "an index"],
 )
 def test_inspect_reads_what_is_not_quite_regular(tmp_path: Path, cli: Cli, content: str, said: str) -> None:
-    """Names above numbers that are no times; commas that may mean two things; a few cells that are no time."""
+    """It handles names above numbers that are not times, ambiguous commas, and a few cells that are not times."""
     (tmp_path / "a.csv").write_text(content)
     assert said in cli("inspect", tmp_path / "a.csv").out
 
 
 def test_inspect_reads_rows_that_end_with_a_separator(tmp_path: Path, cli: Cli) -> None:
-    """And tables that name their columns again; empty values are left out by the command that it proposes."""
+    """It also reads tables that repeat their column names; the command that it suggests omits empty values."""
     rows = "".join(f"2024-01-01 0{hour}:00:00,{hour}.5,\n" for hour in range(5)) + "2024-01-01 05:00:00,,\n"
     (tmp_path / "meter.csv").write_text(f"a title\ntime,rate\n{rows}time,rate,\n{rows.replace('01-01', '01-02')}")
     said = cli("inspect", tmp_path / "meter.csv").out

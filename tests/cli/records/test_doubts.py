@@ -1,4 +1,4 @@
-"""What looks wrong with the rows of a file: `replay` and `send` ask before anything is written or sent."""
+"""Doubtful rows of a file: `replay` and `send` ask before anything is written or sent."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ LANDMARKS = {"level": "landmark", "landmarks": [[START + 150, START + 160]], "st
 
 
 def reading(at: int, value: object = 1.0, series: str = "a") -> dict[str, object]:
-    """Return an observation some milliseconds after the start."""
+    """Return an observation ``at`` milliseconds after the start."""
     return observation(series, START + at, value)
 
 
@@ -64,13 +64,13 @@ CHECK_OF = {"outside": "landmarks", "dates": "times", "clock ahead": "times", "o
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """Return settings with a broker that is not there."""
+    """Return settings with a broker that does not exist."""
     (tmp_path / "away.toml").write_text('bootstrap_servers = "127.0.0.1:1"\n')
     return tmp_path / "away.toml"
 
 
 def rows(name: str) -> list[Any]:
-    """Return a file with something wrong, and its policy in front."""
+    """Return a file with a fault, with its policy in front."""
     moved = {
         "times": [1_700_000_050, 1_700_000_060],
         "dates": [20_240_301_003_000, 20_240_301_003_001],
@@ -82,7 +82,7 @@ def rows(name: str) -> list[Any]:
 
 @pytest.mark.parametrize("name", DOUBTED)
 def test_replay_asks_before_it_writes(tmp_path: Path, cli: Cli, name: str) -> None:
-    """What was found, the remedy and the name that accepts it; then nothing is there, not even a key."""
+    """The message has the finding, the remedy and the name that accepts it; nothing exists yet, not even a key."""
     check = CHECK_OF.get(name, name)
     file = saved(tmp_path / "events.jsonl", *rows(name))
     command = ["replay", file, "--out", str(tmp_path / "out")]
@@ -101,7 +101,7 @@ def test_replay_asks_before_it_writes(tmp_path: Path, cli: Cli, name: str) -> No
 
 
 def test_rows_out_of_order_are_told_before_the_landmarks_that_they_miss(tmp_path: Path, cli: Cli) -> None:
-    """The file begins with its last row, so no other is decided; zones are not what is wrong."""
+    """The file starts with its last row, so no other row is decided; the zone is not the problem."""
     begun = [policy("a", protection=LANDMARKS, epsilon=50.0), reading(300), *WEEK]
     file = saved(tmp_path / "events.jsonl", *begun)
     said = cli("replay", file, "--out", tmp_path / "out", code=2).err
@@ -110,7 +110,7 @@ def test_rows_out_of_order_are_told_before_the_landmarks_that_they_miss(tmp_path
 
 @pytest.mark.parametrize("name", DOUBTED)
 def test_send_asks_before_it_sends(tmp_path: Path, cli: Cli, config: Path, name: str) -> None:
-    """Before it looks for a broker, which is not there: only what is accepted gets so far."""
+    """It asks before it looks for a broker, which does not exist: only accepted input gets that far."""
     check = CHECK_OF.get(name, name)
     command = ["send", saved(tmp_path / "events.jsonl", *rows(name)), "--config", str(config)]
     said = cli(*command, code=2).err
@@ -121,13 +121,13 @@ def test_send_asks_before_it_sends(tmp_path: Path, cli: Cli, config: Path, name:
 
 
 def test_send_looks_at_order_without_a_policy(tmp_path: Path, cli: Cli, config: Path) -> None:
-    """The topic may have the policy, so nothing is refused for want of one; times alone tell what comes late."""
+    """The topic may have the policy, so a missing one refuses nothing; times alone reveal what is late."""
     for records, told in ((WEEK, "127.0.0.1:1"), (SHUFFLED, "100 of 200 rows are older than a row of their series")):
         assert told in cli("send", saved(tmp_path / "events.jsonl", *records), "--config", config, code=2).err
 
 
 def test_one_per_cent_may_be_refused(tmp_path: Path, cli: Cli) -> None:
-    """Two of 200 rows are told below the totals; a row more asks."""
+    """Two of 200 rows are reported below the totals; one more makes it ask."""
     for wrong, code in ((2, 0), (3, 2)):
         records = [
             policy("a", epsilon=50.0),
@@ -139,7 +139,7 @@ def test_one_per_cent_may_be_refused(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_checks_regard_new_rows(tmp_path: Path, cli: Cli) -> None:
-    """What was accepted once is not asked about again; new rows are, but not those that repeat earlier ones."""
+    """Accepted doubts are not asked about again; new rows are, unless they repeat earlier ones."""
     path, out = tmp_path / "events.jsonl", tmp_path / "out"
     earlier = [policy("a", protection=LANDMARKS, epsilon=50.0), *SHUFFLED]
 
@@ -165,7 +165,7 @@ def test_checks_regard_new_rows(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_a_replacement_that_is_refused_moves_nothing(tmp_path: Path) -> None:
-    """The files of before stay where they are, and no spare key is left."""
+    """The earlier files stay where they are, and no spare key remains."""
     path, out = tmp_path / "events.jsonl", tmp_path / "out"
     assert main(["replay", saved(path, policy("a"), *WEEK), "--out", str(out)]) == 0
     before = {each.name: each.read_bytes() for each in out.iterdir()}
@@ -187,7 +187,7 @@ CLAMPED: dict[str, tuple[Any, list[Any]]] = {
 @pytest.mark.parametrize("kind", CLAMPED)
 @pytest.mark.parametrize("command", ["replay", "send"])
 def test_clamped_values_are_told_privately(tmp_path: Path, cli: Cli, config: Path, kind: str, command: str) -> None:
-    """On standard error alone, with its mark; no output has the count, and no value shows."""
+    """The note is on standard error only, with its mark; no output has the count, and no value appears."""
     begun, values = CLAMPED[kind]
     records = [begun, *(reading(at, value) for at, value in enumerate(values, 1))]
     file = saved(tmp_path / "events.jsonl", *records)
@@ -202,7 +202,7 @@ def test_clamped_values_are_told_privately(tmp_path: Path, cli: Cli, config: Pat
 
 @pytest.mark.parametrize("aggregate", ["sum", "mean"])
 def test_steps_are_clamped_by_what_their_readings_come_to(tmp_path: Path, cli: Cli, aggregate: str) -> None:
-    """24 hours of quarters in Wh where the policy has kWh: each closed one counts, and the open one does not."""
+    """24 hours of quarters in Wh under a policy in kWh: each closed step counts, and the open one does not."""
     hour = 3_600_000
     protection = {"level": "event", "step": hour, "within": aggregate, "open_steps": 1}
     readings = [reading(nth * hour // 4 - START % hour, 500.0) for nth in range(24 * 4 + 1)]
@@ -214,7 +214,7 @@ def test_steps_are_clamped_by_what_their_readings_come_to(tmp_path: Path, cli: C
 
 
 def test_a_substitute_that_swallows_a_file_is_asked_about(tmp_path: Path, cli: Cli) -> None:
-    """Decimal commas under `invalid` 0: every value would be published as 0."""
+    """With decimal commas and `invalid` 0, every value would be published as 0."""
     (tmp_path / "a.csv").write_text("time;kwh\n" + "".join(f'{START + at};"1,5"\n' for at in range(20)))
     value = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.5, "invalid": 0}
     rules = saved(tmp_path / "policies.jsonl", policy("a", value=value, epsilon=50.0))
@@ -231,7 +231,7 @@ def test_a_substitute_that_swallows_a_file_is_asked_about(tmp_path: Path, cli: C
 
 
 def test_each_series_must_meet_one_of_its_landmarks(tmp_path: Path, cli: Cli) -> None:
-    """One whose landmarks are a year off is named, though all of another one's are met."""
+    """A series whose landmarks are a year off is named, even if all landmarks of another are met."""
     far = {**LANDMARKS, "landmarks": [[START + 5150, START + 5160]]}
     begun = [policy("a", protection=LANDMARKS, epsilon=50.0), policy("b", protection=far, epsilon=50.0)]
     rows = [reading(at, series=name) for at in range(1, 201) for name in "ab"]
@@ -242,7 +242,7 @@ def test_each_series_must_meet_one_of_its_landmarks(tmp_path: Path, cli: Cli) ->
 
 
 def test_series_that_may_be_one_are_told(tmp_path: Path, cli: Cli) -> None:
-    """Of event records too, whose series are taken as they are."""
+    """This also applies to event records, whose series are taken unchanged."""
     file = saved(tmp_path / "events.jsonl", policy("a"), policy("a "), reading(1), reading(1, series="a "))
     said = cli("replay", file, "--out", tmp_path / "out").err
     assert "PRIVATE, protect this like the raw data: a and 'a ' differ only in case or spaces; if they are one" in said
@@ -252,7 +252,7 @@ def test_series_that_may_be_one_are_told(tmp_path: Path, cli: Cli) -> None:
 def test_readings_that_all_lie_in_one_open_step_are_asked_about(
     tmp_path: Path, cli: Cli, protection: dict[str, Any]
 ) -> None:
-    """Nothing would be released: perhaps their times are in another unit. A later run has decided steps before."""
+    """Nothing would be released, so the unit of the times may be wrong. A later run has decided steps before."""
     divided = {"level": "event", "step": HOUR_MS, **protection}
     ruling = policy("a", protection=divided, epsilon=50.0)
     if "unit" in protection:
@@ -270,7 +270,7 @@ def test_readings_that_all_lie_in_one_open_step_are_asked_about(
 
 
 def test_a_row_far_after_its_neighbours_is_named(tmp_path: Path, cli: Cli) -> None:
-    """One clock that is ahead would make all rows behind it late; rows in disorder are told as such."""
+    """One clock that is ahead would make all later rows late; unordered rows are reported as such."""
     days = [reading(at * 24 * HOUR_MS) for at in range(20)]
     days[5] = reading(400 * 24 * HOUR_MS)
     said = cli("replay", saved(tmp_path / "events.jsonl", policy("a"), *days), "--out", tmp_path / "out", code=2).err
@@ -283,7 +283,7 @@ def test_a_row_far_after_its_neighbours_is_named(tmp_path: Path, cli: Cli) -> No
 
 
 def test_send_names_series_without_a_policy(tmp_path: Path, cli: Cli, config: Path) -> None:
-    """Whoever does not wait for the answer would not learn that all were refused."""
+    """A sender who does not wait for the answer would not learn that all rows were refused."""
     file = saved(tmp_path / "events.jsonl", policy("e"), *(reading(1, series=name) for name in "abcde"))
     told = "send: no policy for a, b, c and 1 more series is known here: a worker rejects"
     assert told in cli("send", file, "--config", config, code=2).err

@@ -1,4 +1,4 @@
-"""``landmarks``: what would be sent, and what is refused before; how it waits, tests/kafka/test_worker.py shows."""
+"""``landmarks``: what is refused and what would be sent; tests/kafka/test_worker.py shows how it waits."""
 
 import json
 from pathlib import Path
@@ -13,12 +13,12 @@ SUMMER = '{"weekly":["sat"],"from":"22:00","to":"06:00","first":"2026-07-04","la
 
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Name brokers that nobody reaches: a message about them tells that something was to be sent."""
+    """Name unreachable brokers: a message about them shows that something was to be sent."""
     monkeypatch.setenv("LANDMARK_STREAM_BOOTSTRAP_SERVERS", "127.0.0.1:1")
 
 
 def test_dry_run_prints_the_record(tmp_path: Path, cli: Cli) -> None:
-    """One record of integers, from all that was named; and in words, by the clocks of the zone that was named."""
+    """All named times form one record of integers; they are also given in words, by the named zone's clocks."""
     calendar = tmp_path / "mine.ics"
     calendar.write_text("BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART;VALUE=DATE:20260715\nEND:VEVENT\nEND:VCALENDAR\n")
     words = ["landmarks", "home-7", "--add", "1783008000000", SUMMER, "--ics", str(calendar), "--zone", "Europe/Paris"]
@@ -39,7 +39,7 @@ def test_dry_run_prints_the_record(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_a_moment_that_looks_like_seconds_is_said(cli: Cli) -> None:
-    """It is sent all the same: nobody can know."""
+    """It is sent nevertheless, because nobody can be sure."""
     said = cli("landmarks", "home-7", "--add", "1783008000", "--dry-run", "--json")
     assert json.loads(said.out)["add"] == [1783008000]
     assert "1783008000 looks like seconds: in milliseconds it is 1970-01-21T15:16:48Z" in said.err
@@ -61,13 +61,13 @@ def test_a_moment_that_looks_like_seconds_is_said(cli: Cli) -> None:
     ],
 )
 def test_what_is_wrong_is_told(words: list[str], said: str, cli: Cli) -> None:
-    """By the words that were typed; nothing is sent, with --dry-run or without."""
+    """Errors quote the words that were typed; nothing is sent, with or without --dry-run."""
     for more in ([], ["--dry-run"]):
         assert said in cli("landmarks", "home-7", *words, *more, code=2).err
 
 
 def test_all_of_it_is_told_at_once(tmp_path: Path, cli: Cli) -> None:
-    """Every word and every event of a calendar."""
+    """Errors in every word and every event of a calendar are reported together."""
     calendar = tmp_path / "mine.ics"
     calendar.write_text("BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART;VALUE=DATE:20260715\nEND:VEVENT\nEND:VCALENDAR\n")
     said = cli("landmarks", "home-7", "--add", "soon", "2026-07-02", "--ics", calendar, code=2).err.splitlines()
@@ -88,7 +88,7 @@ def test_a_series_is_one(cli: Cli) -> None:
 
 
 def test_more_than_a_record_holds(cli: Cli) -> None:
-    """With how large it would be."""
+    """The message gives the size that the record would have."""
     every = '{"weekly":["mon","wed","fri","sun"],"first":"1970-01-01","last":"2025-12-31","from":"01:00","to":"02:00"}'
     assert main(["landmarks", "home-7", "--add", every, "--zone", "UTC", "--dry-run"]) == 2
     assert "bytes, but a record can have at most 262,144; register them with several commands" in cli.said().err

@@ -1,4 +1,4 @@
-"""``policy`` and ``check``: what can be sent as the policy of a series, and what is for the configuration alone."""
+"""``policy`` and ``check``: what can be sent as a series' policy, and what is only for the configuration."""
 
 import json
 from datetime import date, datetime, time, timedelta
@@ -17,7 +17,7 @@ from tests.run import NUMBER, observation, policy
 
 
 def written(folder: Path, *documents: dict[str, Any], indent: int | None = None) -> str:
-    """Write documents, one a line unless indented; return the file's name."""
+    """Write documents, one per line unless indented; return the file's name."""
     path = folder / "policies.jsonl"
     path.write_text("\n".join(json.dumps(document, indent=indent) for document in documents) + "\n")
     return str(path)
@@ -25,13 +25,13 @@ def written(folder: Path, *documents: dict[str, Any], indent: int | None = None)
 
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Name brokers that nobody reaches: a message about them tells that something was to be sent."""
+    """Name unreachable brokers: a message about them shows that something was to be sent."""
     monkeypatch.setenv("LANDMARK_STREAM_BOOTSTRAP_SERVERS", "127.0.0.1:1")
 
 
 @pytest.mark.parametrize("series", ["home-*", "home-?", "home-[12]"])
 def test_a_glob_is_not_sent(tmp_path: Path, cli: Cli, series: str) -> None:
-    """It would rule the one series of that name; where it belongs is said, and none of the file is sent."""
+    """A glob would rule one series of that name; the message says where it belongs, and nothing is sent."""
     file = written(tmp_path, policy("home-1"), policy(series))
     said = cli("policy", file, code=2).err
     assert said.splitlines() == [
@@ -41,7 +41,7 @@ def test_a_glob_is_not_sent(tmp_path: Path, cli: Cli, series: str) -> None:
 
 
 def test_a_series_of_its_name_is_sent(tmp_path: Path, cli: Cli) -> None:
-    """A record over several lines is one: it comes as far as the brokers."""
+    """A record that spans several lines is one record and reaches the brokers."""
     assert "brokers at 127.0.0.1:1" in cli("policy", written(tmp_path, policy("home-1"), indent=1), code=2).err
 
 
@@ -58,7 +58,7 @@ def test_members_that_are_missing_are_named(
 
 @pytest.mark.parametrize(("changed", "defaults"), [({}, 0), ({"series": "home-*"}, 1), ({"type": None}, 1)])
 def test_check_says_what_policy_cannot_send(tmp_path: Path, cli: Cli, changed: dict[str, Any], defaults: int) -> None:
-    """Default policies are right where the configuration has them: code 0, and a line on it."""
+    """Default policies are valid in the configuration: the code is 0, and a line says so."""
     document = {name: value for name, value in (policy("home-1") | changed).items() if value is not None}
     file = written(tmp_path, policy("home-2"), document)
     said = cli("check", file).out
@@ -71,7 +71,7 @@ LANDMARKS = {"level": "landmark", "landmarks": [5, 9]}
 
 
 def test_versions_of_a_file_are_compared(tmp_path: Path, cli: Cli) -> None:
-    """What no event between them can mend is an error; landmarks that may have passed by then are a note."""
+    """A loss that no event between them can fix is an error; landmarks that may be past by then give a note."""
     weaker = policy("home-1", 2, protection={"level": "w-event", "window": 2})
     file = written(tmp_path, weaker, policy("home-1", 3, protection={"level": "event"}), policy("home-2", 1))
     lost = "fewer consecutive steps, or shorter ones, are protected together"
@@ -81,7 +81,7 @@ def test_versions_of_a_file_are_compared(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_what_may_have_passed_is_a_note(tmp_path: Path, cli: Cli) -> None:
-    """So is what the record itself says; neither keeps a file from being right."""
+    """A statement of the record itself is also a note; neither makes a file invalid."""
     first = policy("home-1", protection=LANDMARKS)
     file = written(tmp_path, first, policy("home-1", 2, protection={"level": "event"}), policy("home-2", 1))
     assert main(["check", file]) == 0
@@ -119,7 +119,7 @@ END:VCALENDAR
 
 
 def weekends() -> list[list[int]]:
-    """Return the evenings of the weekends of half a year, in ms."""
+    """Return the weekend evenings of half a year, in ms."""
     clocks, days = ZoneInfo("Europe/Paris"), (date(2026, 1, 1) + timedelta(days=number) for number in range(181))
     return [
         [int(datetime.combine(day, time(hour), clocks).timestamp() * 1000) for hour in (17, 20)]
@@ -129,7 +129,7 @@ def weekends() -> list[list[int]]:
 
 
 def test_the_record_that_is_sent_holds_integers(tmp_path: Path) -> None:
-    """Landmarks as people say them are expanded before; all other members stay, and a record of integers as it is."""
+    """Landmarks in people's notation are expanded first; other members and a record of integers stay unchanged."""
     protection = {"level": "landmark", "landmarks": [WEEKENDS], "step": 3_600_000, "spare": 2}
     said = policy("home-1", protection=protection)
     plain = policy("home-2", protection={"level": "landmark", "landmarks": [5, [7, 9]]})
@@ -157,7 +157,7 @@ def test_a_calendar_lies_beside_its_policy(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_what_is_wrong_with_times_is_told_beside_the_rest(tmp_path: Path, cli: Cli) -> None:
-    """By both commands, in every record of the file, with a member that no policy has too."""
+    """Both commands report them in every record of the file, together with an unknown member."""
     wrong = policy("home-1", protection={"level": "landmark", "landmarks": ["2026-01-01", {"dates": []}], "spares": 1})
     file = written(tmp_path, wrong, policy("home-2", epsilon=-1, renew={"every": "month", "until": 5}))
     members = [
@@ -179,7 +179,7 @@ def test_what_is_wrong_with_times_is_told_beside_the_rest(tmp_path: Path, cli: C
 
 
 def test_a_record_that_no_topic_takes_is_refused(tmp_path: Path, cli: Cli) -> None:
-    """With how large it is, and where the later landmarks can go."""
+    """The message has the record's size and says where later landmarks can go."""
     years = {**WEEKENDS, "weekly": ["mon", "wed", "fri", "sun"], "first": "1970-01-01", "last": "2020-12-31"}
     file = written(tmp_path, policy("home-1", protection={"level": "landmark", "landmarks": [years]}))
     said = cli("policy", file, code=2).err
@@ -207,7 +207,7 @@ def test_default_policies_may_say_them_too(tmp_path: Path) -> None:
 
 
 def test_renewal_needs_a_lifetime(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`check` names each policy that would never be renewed, in integers or as people say it, and what to set."""
+    """`check` names each policy that would never be renewed, in integers or in words, and what to set."""
     monkeypatch.chdir(tmp_path)
     every = {"every": "month", "zone": "Europe/Paris", "first": "2026-02-01", "until": "2026-12-31"}
     file = written(tmp_path, policy("a", renew=[5]), policy("b"), policy("c", renew=every), policy("d", renew=[]))

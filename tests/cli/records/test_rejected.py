@@ -1,4 +1,4 @@
-"""What `replay` says of the records that it refuses: each sort once, at its first line, with the remedy."""
+"""What `replay` says about the records that it refuses: each kind once, at its first line, with the remedy."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from tests.units import units
 
 
 def test_what_a_reading_of_a_unit_repeats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A unit takes many readings, so the moment and the unit are named; a step takes one record, or one a moment."""
+    """A unit takes many readings, so moment and unit are named; a step takes one record, or one per moment."""
     hour, half = 3_600_000, 1_800_000
     readings = [observation("sugar-1", at, 1.0) for at in (half, hour + 1, half, 1)]
     divided = units(series="sugar-1", protection={"step": 4 * hour, "unit": hour, "open_steps": 1})
@@ -47,7 +47,7 @@ def test_what_a_reading_of_a_unit_repeats(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_points_under_a_decimal_comma_and_series_without_a_policy_are_explained(tmp_path: Path, cli: Cli) -> None:
-    """No quotes are blamed that the file has not; the series is named, and no line."""
+    """The message blames no quotes that the file lacks; it names the series but no line."""
     (tmp_path / "a.csv").write_text(f"time;home;kwh\n{START};a;1.5\n{START + 1};b;1,5\n")
     rules = saved(tmp_path / "policies.jsonl", policy("a", epsilon=50.0))
     words: list[str | Path] = ["replay", tmp_path / "a.csv", "--policies", rules, "--series-column", "home"]
@@ -58,7 +58,7 @@ def test_points_under_a_decimal_comma_and_series_without_a_policy_are_explained(
 
 
 def test_each_sort_of_refused_rows_is_explained_once(tmp_path: Path, cli: Cli) -> None:
-    """With its first line, and how many there are."""
+    """Each explanation has the first line and the number of rows."""
     cells = ["1.5"] * 10 + ['"1,5"'] * 3 + ["2 kWh"] * 2 + ["", "13,600".join('""')]
     (tmp_path / "a.csv").write_text("time;kwh\n" + "".join(f"{at};{cell}\n" for at, cell in enumerate(cells, START)))
     words: list[str | Path] = [
@@ -92,7 +92,7 @@ def test_each_sort_of_refused_rows_is_explained_once(tmp_path: Path, cli: Cli) -
 def test_columns_are_compared_with_the_parts_of_a_kind(
     tmp_path: Path, cli: Cli, columns: str, value: Any, told: str
 ) -> None:
-    """Good numbers are not called none."""
+    """Valid numbers are not called invalid."""
     (tmp_path / "a.csv").write_text(f"time,x,y\n{START},1.5,2.5\n")
     rules = saved(tmp_path / "policies.jsonl", policy("a", **({} if value is None else {"value": value})))
     words: list[str | Path] = ["replay", tmp_path / "a.csv", "--series", "a", "--policies", rules]
@@ -111,7 +111,7 @@ def test_columns_are_compared_with_the_parts_of_a_kind(
 def test_files_without_event_records_are_told_from_faulty_ones(
     tmp_path: Path, cli: Cli, name: str, content: str, told: str
 ) -> None:
-    """With the command that says what they hold."""
+    """The message names the command that says what the files contain."""
     (tmp_path / name).write_text(content)
     rules = saved(tmp_path / "policies.jsonl", policy("*"))
     said = cli("replay", tmp_path / name, "--policies", rules, "--out", tmp_path / "out", code=2).err

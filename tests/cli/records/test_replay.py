@@ -35,7 +35,7 @@ def policies(folder: Path) -> str:
 
 
 def test_csv_and_json_lines_of_the_same_events_decide_alike(tmp_path: Path, cli: Cli) -> None:
-    """ISO and integer timestamps, numbers and text read as the records they stand for."""
+    """ISO and integer timestamps, numbers and text are read as the records they represent."""
     key, table = tmp_path / "key", tmp_path / "events.csv"
     keyfile.create(key)
     table.write_text(CSV)
@@ -64,7 +64,7 @@ def test_csv_and_json_lines_of_the_same_events_decide_alike(tmp_path: Path, cli:
 
 
 def test_it_says_why_records_were_rejected(tmp_path: Path, cli: Cli) -> None:
-    """A line for each reason below the totals: how many, what it means, what to do; no value and no series."""
+    """Each reason has a line below the totals: number, meaning and remedy, but no value and no series."""
     rows = [("home-7", 2000, 1.5), ("home-7", 1000, 4.5), ("home-7", 500, 4.5), ("secret-shed", 9, 1)]
     events = saved(tmp_path / "events.jsonl", *(observation(*row) for row in rows))
     out = ["--out", str(tmp_path / "out"), "--policies", policies(tmp_path)]
@@ -92,7 +92,7 @@ def test_whatever_was_rejected_is_explained(tmp_path: Path, cli: Cli) -> None:
 
 @pytest.mark.parametrize("json_too", [[], ["--json"]])
 def test_a_series_that_no_policy_is_for(tmp_path: Path, cli: Cli, json_too: list[str]) -> None:
-    """Where all records lack a policy the code is 2, and nothing is written; the option and the file are named."""
+    """If all records lack a policy, the code is 2 and nothing is written; option and file are named."""
     table, rules = tmp_path / "events.csv", policies(tmp_path)
     table.write_text("t,v\n1000,1\n2000,2\n")
     words = ["replay", str(table), "--out", str(tmp_path / "out"), "--timestamp-column", "t", "--value-columns", "v"]
@@ -109,7 +109,7 @@ def test_a_series_that_no_policy_is_for(tmp_path: Path, cli: Cli, json_too: list
 
 
 def test_it_decides_what_the_decision_path_decides(tmp_path: Path, cli: Cli) -> None:
-    """Without ``--key`` the noise key is made of the folder's own one and of the input; the outputs are of that key."""
+    """Without ``--key``, the noise key is derived from the folder's key and the input, and makes the outputs."""
     records = [policy("a"), *(observation("a", step, 1) for step in range(5)), {"type": "close", "series": "a"}]
     out = tmp_path / "out"
     cli("replay", *MADE_UP, saved(tmp_path / "events.jsonl", *records), "--out", out)
@@ -143,7 +143,7 @@ def outputs(folder: Path) -> list[bytes]:
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_reruns_with_the_same_key_are_identical(tmp_path: Path, kind: str) -> None:
-    """Every kind: a second run in the folder, and two under one key file elsewhere, give the same bytes."""
+    """For every kind, a second run in the folder and two elsewhere under one key file give the same bytes."""
     events = tmp_path / "events.jsonl"
     log = records(kind, "adaptive", "level")
     events.write_bytes(b"\n".join(json.dumps(record).encode() for record in log) + b"\n\n")
@@ -169,7 +169,7 @@ def test_reruns_with_the_same_key_are_identical(tmp_path: Path, kind: str) -> No
 
 
 def test_no_raw_value_is_said(tmp_path: Path, cli: Cli) -> None:
-    """Neither messages nor outputs of rejected and unreadable input hold a cell of it."""
+    """For rejected and unreadable input, neither messages nor outputs contain any of its cells."""
     table = tmp_path / "events.csv"
     out = ["--out", str(tmp_path / "out")]
     mapping = ["--series", "b", "--timestamp-column", "t", "--value-columns", "v"]
@@ -210,7 +210,7 @@ def test_unusable_files_leave_earlier_results(tmp_path: Path, cli: Cli) -> None:
 @settings(max_examples=scaled(10), suppress_health_check=list(HealthCheck))
 @given(log=schedules())
 def test_collected_data(tmp_path: Path, log: list[dict[str, Any]]) -> None:
-    """Contributions, watermarks and intrusions are decided byte for byte as by the worker's decision path."""
+    """Contributions, watermarks and intrusions are decided byte for byte like in the worker's decision path."""
     key, config = tmp_path / "key", tmp_path / "settings.toml"
     if not key.exists():
         keyfile.create(key)
@@ -224,7 +224,7 @@ def test_collected_data(tmp_path: Path, log: list[dict[str, Any]]) -> None:
 
 
 def test_hostile_lines_are_answered(tmp_path: Path) -> None:
-    """A file of any bytes is replayed to its end, one reject or decision a line."""
+    """A file of any bytes is replayed to its end, with one reject or decision per line."""
     lines = [record for record, _ in hostile(np.random.default_rng(5), 2000) if record and b"\n" not in record]
     events = tmp_path / "events.jsonl"
     events.write_bytes(b"\n".join(lines))

@@ -1,4 +1,4 @@
-"""Runs of replay that die: nothing that was shown is drawn anew."""
+"""Runs of `replay` that crash: nothing that was shown is drawn again."""
 
 import json
 from collections.abc import Callable
@@ -19,7 +19,7 @@ class _Died(BaseException):
 
 
 def shown(site: Site) -> set[tuple[str, int, str]]:
-    """Return the key, the step and the hash of every release that any ledger in its place names, or one moved aside."""
+    """Return the key, step and hash of every release named by any ledger, in its place or moved aside."""
     ledgers = [path for path in site.out.glob("ledger.jsonl*") if path.suffix != ".new"]
     entries = [json.loads(line) for path in ledgers for line in path.read_text().splitlines()]
     return {(entry["key"], entry["timestamp"], entry["release"]) for entry in entries if entry["entry"] == "release"}
@@ -27,7 +27,7 @@ def shown(site: Site) -> set[tuple[str, int, str]]:
 
 @pytest.mark.parametrize("way", ["grown", "replaced"])
 def test_a_crash_anywhere_draws_nothing_anew(site: Site, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
-    """Cut at every change of a file's name: whoever comes next, no key ever draws two releases of one step."""
+    """After a crash at any change of a file's name, no key ever draws two releases of one step."""
     records = log(VALUES)
     words = ["--replace"] if way == "replaced" else []
     begun = log([9.0, *VALUES]) if words else [*records, observation("a", STEPS, 1)]
@@ -50,7 +50,7 @@ def test_a_crash_anywhere_draws_nothing_anew(site: Site, monkeypatch: pytest.Mon
 
 
 def _cut(monkeypatch: pytest.MonkeyPatch, attempt: Callable[[], object], after: int) -> bool:
-    """Run ``attempt`` and let it die at its change of a name number ``after``; tell whether it lived."""
+    """Run ``attempt``, crash it at its name change number ``after``, and return whether it survived."""
     left = after
     true = {name: getattr(Path, name) for name in ("rename", "replace")}
 
@@ -75,14 +75,14 @@ def _cut(monkeypatch: pytest.MonkeyPatch, attempt: Callable[[], object], after: 
 
 
 def test_one_run_at_a_time(site: Site) -> None:
-    """Two of them could decide two inputs under one key."""
+    """Two concurrent runs could decide two inputs under one key."""
     with ReplayFolder.claimed(site.out):
         assert "another `replay`" in site.run(log(VALUES), code=2)
     site.run(log(VALUES))
 
 
 def test_a_crash_leaves_no_part_of_a_key(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key has its name when it is whole; what a crash left of one under another name is in nobody's way."""
+    """A key gets its name once it is whole; a partial key left under another name blocks nobody."""
     assert _cut(monkeypatch, lambda: site.run(log(VALUES)), 0) is False
     assert not site.out.exists() or [path.name for path in site.out.iterdir()] in ([], [f"{KEY_NAME}.new"])
     site.out.mkdir(exist_ok=True)
@@ -92,7 +92,7 @@ def test_a_crash_leaves_no_part_of_a_key(site: Site, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("damage", [b"", b'{"format":1,"fing'])
 def test_a_damaged_key_is_moved_aside_on_demand_alone(site: Site, damage: bytes) -> None:
-    """Another key is a second measurement: the error names both ways, and the old ledger stays."""
+    """Another key is a second measurement: the error names both options, and the old ledger stays."""
     site.run(log(VALUES))
     before, key = site.outputs(), (site.out / KEY_NAME).read_bytes()
     (site.out / KEY_NAME).write_bytes(damage)

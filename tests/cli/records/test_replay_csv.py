@@ -81,7 +81,7 @@ def test_every_kind_comes_from_csv(tmp_path: Path, kind: str) -> None:
     ],
 )
 def test_timestamps_of_csv(tmp_path: Path, cell: str, timestamp: int | None) -> None:
-    """ISO 8601 and integers are exact to the millisecond; what is neither makes a malformed record."""
+    """ISO 8601 and integers are exact to the millisecond; anything else makes a malformed record."""
     table = tmp_path / "events.csv"
     table.write_text(f"t,v\n{cell},5\n")
     rules = tmp_path / "policies.jsonl"

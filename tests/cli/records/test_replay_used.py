@@ -1,4 +1,4 @@
-"""What ``replay`` says first and last: what was used of what was promised, and the sum that nobody was promised."""
+"""The first and last statements of ``replay``: the guarantee used, and the sum without any guarantee."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ LOGS["several"] = [*LOGS["user"], *LOGS["adaptive"]]
 
 @pytest.mark.parametrize("name", LOGS)
 def test_what_was_used_is_first_and_the_sum_is_last(tmp_path: Path, cli: Cli, name: str) -> None:
-    """Both against literal sums over the ledger that it wrote; amounts are in nano-epsilon with ``--json`` alone."""
+    """Both match literal sums over the written ledger; amounts are in nano-epsilon only with ``--json``."""
     command = ["replay", *ACCEPTING, saved(tmp_path / "events.jsonl", *LOGS[name]), "--out", str(tmp_path / "out")]
     printed = cli(*command).out
     totals = cli(*command, "--json").document

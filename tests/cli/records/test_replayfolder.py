@@ -1,4 +1,4 @@
-"""Runs of `replay` one after the other in a folder: which go on, which are refused, and what two of them show."""
+"""Successive runs of `replay` in a folder: which continue, which are refused, and what two of them reveal."""
 
 import json
 import math
@@ -30,7 +30,7 @@ def log(values: list[float], epsilon: float = 50.0) -> list[Record]:
 
 
 class Site:
-    """A folder with an input and what `replay` makes of it."""
+    """A folder with an input and the results of `replay`."""
 
     def __init__(self, folder: Path, cli: Cli) -> None:
         """Begin with neither."""
@@ -38,12 +38,12 @@ class Site:
         self.folder, self.out, self.cli = folder, folder / "out", cli
 
     def run(self, records: list[Record], *words: str, code: int = 0) -> str:
-        """Decide ``records`` in the folder, which ends with a code; return what was said on standard error."""
+        """Decide ``records`` in the folder, which must exit with ``code``; return standard error."""
         events = saved(self.folder / "events.jsonl", *records)
         return self.cli("replay", *MADE_UP, events, "--out", self.out, *words, code=code).err
 
     def words(self, keyed: str) -> list[str]:
-        """Return the options for the folder's own key, or for a key file, which is made then."""
+        """Return the options for the folder's own key, or for a key file, which is created for this."""
         if keyed == KEYED[0]:
             return []
         keyfile.create(self.folder / "key")
@@ -64,7 +64,7 @@ VALUES = [0.1 * step for step in range(STEPS)]
 
 @pytest.mark.parametrize("cell", [0, 7, STEPS - 1])
 def test_a_corrected_cell_cannot_be_found(site: Site, cell: int) -> None:
-    """With ``--replace`` the noise of every other step is another, too: all differ as the corrected one does."""
+    """With ``--replace``, the noise of every other step changes too: all differ like the corrected step."""
     corrected = [*VALUES[:cell], VALUES[cell] + 0.5, *VALUES[cell + 1 :]]
     site.run(log(VALUES))
     site.run(log(corrected), code=2)
@@ -76,7 +76,7 @@ def test_a_corrected_cell_cannot_be_found(site: Site, cell: int) -> None:
 
 
 def test_noise_of_two_runs_is_unrelated(site: Site) -> None:
-    """Over many steps the noises of a run and of its correction correlate no more than independent ones do."""
+    """Over many steps, the noise of a run and of its correction correlate no more than independent noise."""
     values = [5.0] * 4000
     site.run(log(values))
     site.run(log([*values[:-1], 6.0]), "--replace")
@@ -86,7 +86,7 @@ def test_noise_of_two_runs_is_unrelated(site: Site) -> None:
 
 
 def test_start_noise_differs_with_the_key(site: Site) -> None:
-    """Its seeds stand in the input: unmixed, as workers need them, they draw the same noise under whatever key."""
+    """Its seeds are in the input: unmixed, as workers need them, they draw the same noise under any key."""
     value, collect = {"kind": "counts", "keys": ["walk", "ride"]}, {"neighbours": "replace", "open_steps": 1}
     ruling = policy(
         "a",
@@ -125,7 +125,7 @@ def test_start_noise_differs_with_the_key(site: Site) -> None:
 def test_inputs_that_grow_keep_what_was_written(
     tmp_path_factory: pytest.TempPathFactory, cli: Cli, values: list[int], cuts: list[int], keyed: str
 ) -> None:
-    """Every file is a beginning of the one after it, and the audit of the last finds nothing."""
+    """Every file is a beginning of the next one, and the audit of the last finds nothing."""
     site = Site(tmp_path_factory.mktemp("site"), cli)
     words = site.words(keyed)
     records = log([float(value) for value in values], epsilon=1.0)
@@ -154,7 +154,7 @@ CHANGES: dict[str, Change] = {
 @pytest.mark.parametrize("keyed", KEYED)
 @pytest.mark.parametrize("change", CHANGES)
 def test_any_other_input_is_refused(site: Site, change: str, keyed: str) -> None:
-    """Also when it has grown since; nothing is touched, and the message names option, reason and way out."""
+    """This also holds if it has grown; nothing is touched, and the message has option, reason and way out."""
     words = site.words(keyed)
     records = log(VALUES)
     site.run(records, *words)
@@ -181,7 +181,7 @@ def test_any_other_input_is_refused(site: Site, change: str, keyed: str) -> None
 
 
 def test_what_was_published_is_never_drawn_with_again(site: Site) -> None:
-    """A way back over ``--replace`` begins under a fresh key: a run that had grown then cannot be grown otherwise."""
+    """A return via ``--replace`` starts under a fresh key: a run that had grown cannot grow differently."""
     grown = log(VALUES)
     site.run(grown[:-1])
     site.run(grown)
@@ -206,7 +206,7 @@ def test_other_policies_and_settings_are_refused(site: Site) -> None:
 
 @pytest.mark.parametrize("keyed", KEYED)
 def test_landmarks_that_dummies_hide_are_part_of_a_default_policy(site: Site, keyed: str) -> None:
-    """Rows and ledger name that policy without them; two runs that differ in them alone would show which are true."""
+    """Rows and ledger name that policy without them; two runs that differ only in them would reveal them."""
     defaults = site.folder / "policies.jsonl"
     words = [*site.words(keyed), "--policies", str(defaults)]
     records = log(VALUES)[1:]
@@ -227,7 +227,7 @@ def test_landmarks_that_dummies_hide_are_part_of_a_default_policy(site: Site, ke
 
 
 def test_another_key_a_lost_one_and_an_old_folder_are_refused(site: Site) -> None:
-    """What a version before left (a key and a ledger, no `replay.json`) draws nothing anew without a word."""
+    """Leftovers of an earlier version (key and ledger, no `replay.json`) never cause a silent new draw."""
     records = log(VALUES)
     site.run(records)
     kept = (site.out / "replay.json").read_bytes()
@@ -250,7 +250,7 @@ def test_another_key_a_lost_one_and_an_old_folder_are_refused(site: Site) -> Non
 
 
 def test_a_pipe_is_read_as_a_file_is(site: Site) -> None:
-    """It can be read once alone, and is decided as the same records in a file; nothing of it stays behind."""
+    """A pipe can be read only once, and is decided like a file of the same records; nothing of it remains."""
     site.run(log(VALUES))
     seen, names = site.outputs(), {path.name for path in site.out.iterdir()}
     pipe = site.folder / "pipe"
@@ -264,10 +264,10 @@ def test_a_pipe_is_read_as_a_file_is(site: Site) -> None:
 
 
 def test_a_file_that_changes_meanwhile_is_refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its key is made of what was read first: what is decided must be the same, or nothing is written."""
+    """The key is derived from the first read: the decided input must be the same, or nothing is written."""
 
     def and_then(*arguments: Any) -> Any:
-        """Read the input whole; then somebody corrects it."""
+        """Read the whole input; then simulate a correction of it."""
         found = read(*arguments)
         (site.folder / "events.jsonl").write_text(json.dumps(log([1.0])[0]))
         return found

@@ -1,4 +1,4 @@
-"""``watermark``: what it sends, without a broker; with one see tests/kafka."""
+"""``watermark``: what it sends, without a broker; tests/kafka covers real brokers."""
 
 import argparse
 
@@ -19,7 +19,7 @@ def given(*words: str) -> argparse.Namespace:
 
 
 def test_each_record_has_a_seed_of_its_own() -> None:
-    """Whatever the series and the round."""
+    """Seeds differ, whatever the series and the round."""
     arguments = given("ward-3", "ward-4")
     found = [wire.decode(watermark.record(series, 5, arguments)) for series in arguments.series * 50]
     seeds = {record.seed for record in found if isinstance(record, Watermark)}
@@ -28,7 +28,7 @@ def test_each_record_has_a_seed_of_its_own() -> None:
 
 
 def test_an_intrusion() -> None:
-    """It is announced by a record without a time."""
+    """A record without a time announces an intrusion."""
     found = wire.decode(watermark.record("ward-3", 5, given("ward-3", "--intrusion")))
     assert isinstance(found, Intrusion)
     assert found.series == "ward-3"
@@ -53,5 +53,5 @@ def test_what_no_worker_takes_is_not_sent(series: str, timestamp_ms: int) -> Non
     ],
 )
 def test_unusable_options(words: list[str], told: str, cli: Cli) -> None:
-    """Exit code 2, with the remedy, before anything is sent."""
+    """The exit code is 2, with the remedy, before anything is sent."""
     assert told in cli("watermark", "ward-3", *words, code=2).err

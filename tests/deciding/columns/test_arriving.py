@@ -1,4 +1,4 @@
-"""Stored rows become columns at once as they do one by one: the same series, figures and periods."""
+"""Stored rows become columns together as they do one by one: the same series, figures and periods."""
 
 import json
 from typing import Any
@@ -29,7 +29,7 @@ def table_of(held: dict[str, SeriesRow]) -> MemoryRows:
 
 
 def figures_of(states: States, series: str) -> tuple[Any, ...]:
-    """Return all that columns say of a series but the number of its group."""
+    """Return all the data in columns about a series, except its group's number."""
     place = states.index[series]
     period, figures = states.periods[place], SeriesFigures(*states.figures[place].item())
     levels = (
@@ -46,7 +46,7 @@ def figures_of(states: States, series: str) -> tuple[Any, ...]:
 )
 @settings(max_examples=scaled(75))
 def test_at_once_as_one_by_one(data: st.DataObject, scale: Scale, fewest: int) -> None:
-    """Whatever kind, scheme, filter, level and history the series have, and whoever's policies they are."""
+    """This holds for any kind, scheme, filter, level and history of the series, and for any source of policies."""
     context, _ = data.draw(contexts(scale))
     one = Way(together=False, fewest=fewest, cached=1000)
     values = (record if isinstance(record, bytes) else json.dumps(record).encode() for record in data.draw(logs(scale)))
@@ -70,7 +70,7 @@ def test_at_once_as_one_by_one(data: st.DataObject, scale: Scale, fewest: int) -
 
 
 def test_of_default_policies_no_row_is_made() -> None:
-    """All series of default policies arrive together, with a filter too; others are told by name."""
+    """All series of default policies arrive together, also with a filter; others are given by name."""
     context = Context(KEYS, (default("filtered-*", filter="level"), default("*")))
     names = [f"{glob}-{nth}" for glob in ("home", "filtered") for nth in range(30)]
     log = [policy("own-1", 1), *(observation(name, at, 3.0) for at in range(2) for name in (*names, "own-1"))]
@@ -94,7 +94,7 @@ def test_of_default_policies_no_row_is_made() -> None:
 
 
 def test_more_arrive_than_there_is_room_for() -> None:
-    """The oldest go as for single ones; those of the batch stay, however many they are."""
+    """The oldest are dropped, as with single ones; those of the batch stay, however many there are."""
     context = Context(KEYS, (default("*"),))
     names = [f"home-{nth}" for nth in range(96)]
     held = Run(context).feed_all(observation(name, 0, 3.0) for name in names).rows

@@ -1,4 +1,4 @@
-"""One batch: what is together and what is alone in it, where it ends, and what it comes to at its edges."""
+"""One batch: what is decided together or alone in it, where it ends, and what happens at its edges."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def records(*sent: Record) -> Records:
 
 
 class Desk:
-    """Batches decided in one of the two ways, with what came out."""
+    """Batches decided in one of the two ways, with their outputs."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -32,7 +32,7 @@ class Desk:
         self.collections = Collection(bytes(32)), Collection(bytes(32))
 
     def outlets(self) -> Outlets:
-        """Return outlets that keep what comes, topic by topic."""
+        """Return outlets that keep the records of each topic."""
 
         def put(topic: str) -> Any:
             kept = self.out.setdefault(topic, [])
@@ -58,7 +58,7 @@ class Desk:
 
 
 def test_a_batch_that_watermarks_fill_ends_where_one_by_one_it_would() -> None:
-    """What lies before its end is decided, together or not, and nothing behind: it is given back whole."""
+    """Records before its end are decided, together or not; later records are not, and are returned whole."""
     context = Context(KEYS, (default("*"),))
     plain = {"value": {"kind": "counts", "keys": ["walk"]}, "collect": {"neighbours": "replace", "open_steps": 1}}
     wards = [f"ward-{nth}" for nth in range(4)]
@@ -85,7 +85,7 @@ def test_a_batch_that_watermarks_fill_ends_where_one_by_one_it_would() -> None:
 
 
 def test_first_publications_and_the_largest_noise() -> None:
-    """A rate stays where nothing was published before, and measurements end where cells have doubles of their own."""
+    """A rate stays if nothing was published before; measurements end where cells have their own doubles."""
     value = {"kind": "number", "lower": 0, "upper": 9.2e9, "resolution": 1, "clamp": False}
     protection = {"level": "landmark", "landmarks": [0]}
     context = Context(KEYS, (default("*", epsilon=1e-9, value=value, scheme=ADAPTIVE, protection=protection),))

@@ -1,4 +1,4 @@
-"""What columns carry: each part of a policy and of a row is carried or keeps the series out; none is dropped."""
+"""What columns carry: each part of a policy or row is carried or excludes its series; none is dropped."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -45,10 +45,10 @@ MEMBERS: dict[type[object], str] = {
     Guard: "budget_nano landmark_spent_nano regular_peak_nano window",
     Window: "opens_ms spent_end_ms reach_ms spends peak_nano last whole",
 }
-"""All that deciding a step as columns was written for.
+"""All members that deciding a step as columns was written for.
 
-Whoever adds a member sees to it that columns carry it (`stream_app/privacy/rule.py`, `deciding/columns`) or that it
-keeps its series out, lets the draws of `test_same_bytes` have it, and then names it here.
+Whoever adds a member ensures that columns carry it (`stream_app/privacy/rule.py`, `deciding/columns`) or that it
+excludes its series, adds it to the draws of `test_same_bytes`, and then names it here.
 """
 
 
@@ -61,13 +61,13 @@ def test_columns_know_of_each_member(part: type[Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Longer(Policy):
-    """A policy with a member that nobody thought of when columns were written."""
+    """A policy with a member that was unknown when columns were written."""
 
     quota: int | None = field(default=None)
 
 
 def test_a_new_member_of_a_policy_keeps_its_series_out() -> None:
-    """Where it is set; where it is not, nothing has changed."""
+    """The member excludes its series if it is set; if not, nothing changes."""
     policy = default("*").policy
     parts = {one.name: getattr(policy, one.name) for one in fields(policy) if one.init}
     assert Longer(**parts).rule is policy.rule is not None
@@ -76,14 +76,14 @@ def test_a_new_member_of_a_policy_keeps_its_series_out() -> None:
 
 
 def row() -> SeriesRow:
-    """Return the row of a series behind its second step, under a policy that carries as much as columns can."""
+    """Return the row of a series after its second step, under a policy that carries as much as columns can."""
     level = {"level": "landmark", "landmarks": [5, 6], "spare": 2}
     context = replace(Run().context, defaults=(default("*", protection=level, filter="level", epsilon=4.0),))
     return Run(context).feed_all(sent("home-1", at, 3.0) for at in range(2)).rows["home-1"]
 
 
 def within(*path: str) -> Callable[[SeriesRow, Any], SeriesRow]:
-    """Return what gives a row another value for one of its parts."""
+    """Return a function that changes the value of one part of a row."""
 
     def changed(found: Any, names: tuple[str, ...], value: Any) -> Any:
         if not names:
@@ -150,7 +150,7 @@ PARTS = [
 
 
 def test_each_part_of_a_row_has_other_values() -> None:
-    """So that a part that is new is tried, too."""
+    """A new part is therefore tested, too."""
     asked = {name for part in STATE for name in MEMBERS[part].split()}
     whole = {"series", "key", "policy", "state", "clock", "guard", "latest", "promise", "window"}
     assert asked == OTHERS.keys() | whole
@@ -158,7 +158,7 @@ def test_each_part_of_a_row_has_other_values() -> None:
 
 @pytest.mark.parametrize(("path", "value"), PARTS)
 def test_no_part_of_a_row_is_dropped(path: tuple[str, ...], value: Any) -> None:
-    """Columns give back what they took, to the byte; what they do not carry stays a row of its own."""
+    """Columns return what they took, byte for byte; what they do not carry remains a row of its own."""
     found = within(*path)(row(), value)
     reader = RowReader(MemoryRows(), 0, 100, 1)
     reader.take({"home-1": row(), "home-2": within("series")(row(), "home-2")})

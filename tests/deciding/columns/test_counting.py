@@ -1,4 +1,4 @@
-"""Contributions counted without an object each: outputs, rows and counters are those of one by one, also recalled."""
+"""Contributions counted without an object each: outputs, rows and counters match one by one, also recalled."""
 
 import json
 from itertools import pairwise
@@ -46,7 +46,7 @@ ODD = [
 
 @st.composite
 def logs(draw: st.DrawFn) -> list[dict[str, Any] | bytes | None]:
-    """Return records of three collected series, most of them contributions, and of one with observations."""
+    """Return records of three collected series, mostly contributions, and of one series with observations."""
     versions = dict.fromkeys(POLICIES, 1)
     log: list[dict[str, Any] | bytes | None] = []
     now = draw(st.sampled_from([0, 0, LAST_TIMESTAMP_MS - 5 * STEP]))
@@ -92,7 +92,7 @@ def logs(draw: st.DrawFn) -> list[dict[str, Any] | bytes | None]:
 def test_contributions_count_as_they_do_one_by_one(
     log: list[Any], cuts: list[int], wrong: set[int], separator: str | None, *, routed: bool
 ) -> None:
-    """Rejects at their offsets, rows, decisions and every counter, whatever the batches; and the same when recalled."""
+    """Rejects with offsets, rows, decisions and every counter are the same for any batches, also when recalled."""
     limits = Limits(lifetime_nano=10**17, member_separator=separator, accept_weaker_policies=True)
     context = Context(KEYS, (default("home"),), limits, (lambda _: 0) if routed else None)
     records = []
@@ -116,7 +116,7 @@ def test_contributions_count_as_they_do_one_by_one(
 
 
 def test_most_contributions_are_counted_without_being_decided() -> None:
-    """What is left over are the others, those of other steps, and the second of a member."""
+    """The remaining records are other kinds, those of other steps, and a member's second contribution."""
     context = Context(KEYS, limits=Limits(lifetime_nano=10**17))
     sent = [collected(), watermark(0), contribution(1, "ada", "walk"), contribution(2, "bob", "ride")]
     sent += [contribution(3, "ada", "ride"), contribution(99, "cy", "ride"), contribution(4, "dee", "walk")]
@@ -130,7 +130,7 @@ def test_most_contributions_are_counted_without_being_decided() -> None:
 
 
 def test_a_check_that_says_nothing_of_contributions_has_each_decided(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever adds a check of a record says whether it may refuse one; until then none is counted without it."""
+    """A new check's author states whether it may refuse contributions; until then, each one is decided."""
     context = Context(KEYS, limits=Limits(lifetime_nano=10**17))
     way = Way(together=True, fewest=3, cached=100)
     first, *sent = (json.dumps(one).encode() for one in (collected(), watermark(0), contribution(1, "ada", "walk")))
@@ -145,7 +145,7 @@ def test_a_check_that_says_nothing_of_contributions_has_each_decided(monkeypatch
 
 @pytest.mark.parametrize("text", ["contribution", {"type": "contribution"}])
 def test_no_raw_text_chooses_how_others_are_read(text: object) -> None:
-    """Records are read before they are decided where steps are open, whatever they hold, and else never."""
+    """Records are read before deciding if steps are open, whatever their content, and otherwise never."""
     context = Context(KEYS, limits=Limits(lifetime_nano=10**17))
     closed, opened = (Way(together=True, fewest=3, cached=100) for _ in range(2))
     first = [json.dumps(one).encode() for one in (collected(), watermark(0))]
@@ -160,7 +160,7 @@ def test_no_raw_text_chooses_how_others_are_read(text: object) -> None:
 
 
 def test_what_is_refused_before_its_step_is_asked_is_left_over() -> None:
-    """A wrong key, a time behind the last one in the step that holds it, and a record that is too large."""
+    """These are a wrong key, a time before the last one in its step, and a record that is too large."""
     context = Context(KEYS, limits=Limits(lifetime_nano=10**17), partition_of=lambda _: 0)
     last, key = LAST_TIMESTAMP_MS, b"ward-3"
     first = [collected(protection={"level": "event", "step": 7}), watermark(last)]

@@ -1,4 +1,4 @@
-"""Hostile logs in batches, with groups of one and with none: the same bytes in the same order, rows and counts."""
+"""Hostile logs in batches, with groups of one and without groups: the same bytes in order, rows and counts."""
 
 import json
 import re
@@ -34,7 +34,7 @@ LARGEST_BATCH = 60
 
 
 def test_hostile_records_come_to_the_same_in_groups_of_one_and_alone(hostile_records: int) -> None:
-    """Many series, each met by right and by absurd records, in batches of any length; some are decided as columns."""
+    """Many series each get valid and absurd records, in batches of any length; some are decided as columns."""
     context = Context(
         KEYS,
         (
@@ -58,9 +58,9 @@ def test_hostile_records_come_to_the_same_in_groups_of_one_and_alone(hostile_rec
 
 
 def _records(of: np.random.Generator, number: int) -> Iterator[InputRecord]:
-    """Yield hostile records, those of two series and of one without a policy spread over homes.
+    """Yield hostile records: those of two series and of one without a policy, distributed over homes.
 
-    There are others every thousand records: absurd ones close a home, or carry it too far ahead.
+    Every thousand records there are others: absurd ones close a home, or move it too far ahead.
     """
     for nth, (value, _) in enumerate(hostile(of, number)):
         which = int(of.integers(0, HOMES))

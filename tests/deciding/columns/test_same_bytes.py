@@ -1,4 +1,4 @@
-"""Whole logs decided in batches, together and one by one: the same bytes in the same order, rows and counts."""
+"""Whole logs decided in batches, together and one by one: the same bytes in order, rows and counts."""
 
 import json
 from collections.abc import Sequence
@@ -65,7 +65,7 @@ INVALID: list[object] = ["none", None, True, [], "7"]
 
 
 class Scale:
-    """How long a log's unit of time is, and when it begins."""
+    """The length of a log's unit of time, and when the log begins."""
 
     def __init__(self, unit_ms: int, *, late: bool) -> None:
         self.unit_ms = unit_ms
@@ -87,7 +87,7 @@ class Scale:
 
 @st.composite
 def policies(draw: st.DrawFn, scale: Scale) -> dict[str, Any]:
-    """Return what of a policy differs from the usual one; most have a rule."""
+    """Return a policy's differences from the usual one; most have a rule."""
     odd = draw(st.integers(0, 20))
     level = draw(st.sampled_from(LEVELS[-2:] if odd == 0 else LEVELS[:-2]))
     found: dict[str, Any] = {"protection": scale.protection(level), "filter": draw(st.sampled_from(["none", "level"]))}
@@ -108,7 +108,7 @@ ODD = [b"", b"[", b"{}", b'{"series":"home-1"},{"series":"home-1"}', b'{"series"
 
 @st.composite
 def logs(draw: st.DrawFn, scale: Scale) -> list[dict[str, Any] | bytes]:
-    """Return records of a few series: most of them observations whose time goes on."""
+    """Return records of a few series: mostly observations whose time advances."""
     records: list[dict[str, Any] | bytes] = []
     now = dict.fromkeys(SERIES, 0)
     highest = draw(st.sampled_from([4, 4, LARGEST_VERSION]))
@@ -163,7 +163,7 @@ class Way:
         self.taken = 0
 
     def outlets(self) -> Outlets:
-        """Return outlets that keep what comes, topic by topic."""
+        """Return outlets that keep the records of each topic."""
 
         def put(topic: str) -> Any:
             kept = self.out.setdefault(topic, [])
@@ -172,12 +172,12 @@ class Way:
         return Outlets(put("ledger"), put("releases"), put("rejects"), None)
 
     def begin_anew(self) -> None:
-        """Forget what is in memory but not in the table, as a worker that starts; counters are recalled."""
+        """Forget what is in memory but not in the table, like a starting worker; counters are recalled."""
         self._commit()
         self.reader = RowReader(self.table, 0, self.cached, self.fewest)
 
     def decide(self, context: Context, batch: Sequence[InputRecord]) -> tuple[object, ...]:
-        """Decide a batch and return everything that is known of it afterwards."""
+        """Decide a batch and return all state that is known afterwards."""
         if not self.together:
             alone = Decider(context, self.rows.get, self.outlets(), self.collection, self.members.get)
             alone.decide(batch)
@@ -242,7 +242,7 @@ def contexts(draw: st.DrawFn, scale: Scale) -> list[Context]:
 def test_together_and_one_by_one_give_the_same(
     data: st.DataObject, scale: Scale, cuts: list[int], fewest: int, cached: int, wrong: int, restart: int
 ) -> None:
-    """Ledger, releases and rejects in their order, rows, hashes, counts; whatever the batches and what is in memory."""
+    """Ledger, releases and rejects in order, rows, hashes and counts match for any batches and memory state."""
     context, following = data.draw(contexts(scale))
     log: list[Any] = data.draw(logs(scale))
     records = []
@@ -269,7 +269,7 @@ def test_together_and_one_by_one_give_the_same(
 
 
 def taken_of(context: Context, log: list[dict[str, Any]]) -> int:
-    """Return how many of a log's events, none rejected, are decided together; both ways write the same bytes."""
+    """Return how many of a log's events, none rejected, are decided together; both ways write equal bytes."""
     records = [InputRecord("events", 0, nth, 0, None, json.dumps(each).encode()) for nth, each in enumerate(log)]
     one, all_ = (Way(together=together, fewest=1, cached=1000) for together in (False, True))
     for start in range(0, len(records), 80):
@@ -280,7 +280,7 @@ def taken_of(context: Context, log: list[dict[str, Any]]) -> int:
 
 
 def test_vectors_go_one_by_one() -> None:
-    """Their events among those of numbers: the same bytes both ways, and columns take the numbers alone."""
+    """Among events of numbers, they give the same bytes both ways, and columns take only the numbers."""
     context = Context(
         KeyRing("0123456789abcdef", 0, bytes(range(32))),
         (default("home-*"), default("wrist-*", value=KINDS["vector"], scheme=ADAPTIVE, filter="level")),

@@ -1,4 +1,4 @@
-"""What sorting takes of a batch to be decided together, and what it leaves to be decided one by one."""
+"""Which records of a batch sorting selects to decide together, and which ones it leaves for one by one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -30,7 +30,7 @@ VALUES = st.one_of(st.none(), st.booleans(), st.text(max_size=9), st.integers(),
 
 @dataclass(frozen=True, slots=True)
 class Quota(Limits):
-    """Limits with one that nobody thought of when columns were written."""
+    """Limits with a member that was unknown when columns were written."""
 
     quota: int | None = None
 
@@ -46,13 +46,13 @@ class Desk:
         self.reader.take(alone.rows)
 
     def sort(self, *given: Record | bytes, key: bytes | None = None) -> Together:
-        """Return what of a batch is taken."""
+        """Return the selected part of a batch."""
         values = (one if isinstance(one, bytes) else dump(one) for one in given)
         records = Records.of(InputRecord("events", 0, nth, 0, key, value) for nth, value in enumerate(values))
         return together(self.context, self.reader, records, self.fewest, frozenset())
 
     def taken(self, *given: Record | bytes) -> list[int]:
-        """Return the numbers of the records that are taken."""
+        """Return the numbers of the selected records."""
         numbers: list[int] = self.sort(*given).at.tolist()
         return numbers
 
@@ -63,7 +63,7 @@ def steps(time_ms: int, value: object = 4.0) -> list[Mapping[str, object]]:
 
 
 def test_what_is_taken_of_each_observation() -> None:
-    """Number, place, start of the step, rank and raw value of each; NaN where a substitute will stand."""
+    """Number, place, step start, rank and raw value of each are taken; NaN marks a substitute to come."""
     value = {**NUMBER, "invalid": 5}
     desk = Desk(Context(KEYS, (default("*", value=value, protection={"level": "event", "step": 10}),)))
     found = desk.sort(*steps(15), b"{", *steps(27, "seven"))
@@ -78,7 +78,7 @@ def test_what_is_taken_of_each_observation() -> None:
 
 @pytest.mark.parametrize("text", ["contribution", {"type": "contribution"}, ["contribution"]])
 def test_no_raw_text_chooses_the_way(text: object) -> None:
-    """Observations under a substitute go together whatever their values are, also beside contributions."""
+    """Observations under a substitute are decided together, whatever their values, even among contributions."""
     desk = Desk(Context(KEYS, (default("*", value={**NUMBER, "invalid": 5}),), partition_of=lambda _: 0))
     given = [InputRecord("events", 0, nth, 0, HOMES[nth].encode(), dump(one)) for nth, one in enumerate(steps(1, text))]
     item = dump(contribution(1, "ada", "walk"))
@@ -105,7 +105,7 @@ def test_no_raw_text_chooses_the_way(text: object) -> None:
     ],
 )
 def test_what_columns_do_not_know_is_left(members: dict[str, object], value: object) -> None:
-    """Kinds, windows and sums of steps that only the decision of one record knows; beside them numbers are taken."""
+    """Single-record decisions alone know some kinds, windows and step sums; numbers beside them are taken."""
     context = Context(KEYS, (default("home-*", **members), default("*")))
     desk = Desk(context, first=value)
     assert {row.policy.rule for row in desk.rows.values()} == {None}
@@ -131,7 +131,7 @@ def test_what_columns_do_not_know_is_left(members: dict[str, object], value: obj
 )
 @pytest.mark.parametrize("first", [True, False])
 def test_a_series_goes_one_way(other: Record, *, first: bool) -> None:
-    """What has to be decided by itself takes every record of its series along, before and behind it, and no other."""
+    """A record to be decided alone takes along all records of its series, earlier and later, and no others."""
     given = [other, *steps(1)] if first else [*steps(1), other]
     kept = [nth for nth, one in enumerate(given) if one["series"] != HOMES[2]]
     assert Desk().taken(*given) == kept
@@ -144,7 +144,7 @@ def test_what_names_no_series_takes_none_along(other: bytes) -> None:
 
 
 def test_limits() -> None:
-    """Left is what lies too far ahead, from a bound on that renews, and where the key of its epoch was erased."""
+    """It leaves records too far ahead, those from a renewal bound on, and those whose epoch's key was erased."""
     ahead = Desk(Context(KEYS, PLAIN.defaults, Limits(max_future_ms=5)))
     assert ahead.taken(*steps(5)) == [*range(8)]
     assert not ahead.taken(*steps(6))
@@ -161,7 +161,7 @@ def test_limits() -> None:
 
 
 def test_keys() -> None:
-    """Where records are routed, one under the key of another series is left, with its series."""
+    """With routed records, one under the key of another series is left, together with its series."""
     desk = Desk(Context(KEYS, PLAIN.defaults, partition_of=lambda _: 0))
     assert desk.sort(*steps(1)[2:3], key=HOMES[2].encode()).at.tolist() == [0]
     assert not len(desk.sort(*steps(1)[2:3], key=HOMES[3].encode()).at)
@@ -171,7 +171,7 @@ def test_keys() -> None:
 
 
 def test_rounds_too_small_are_left() -> None:
-    """A round of too few events is not worth it, nor are the other events of its series."""
+    """A round with too few events is not worthwhile, and neither are the other events of its series."""
     desk = Desk(fewest=4)
     assert desk.taken(*steps(1)[:4]) == [0, 1, 2, 3]
     assert not desk.taken(*steps(1)[:3])
@@ -180,14 +180,14 @@ def test_rounds_too_small_are_left() -> None:
 
 
 def test_the_end_of_a_batch() -> None:
-    """Of what was taken, that before a record stays."""
+    """The selected records before a given record remain."""
     found = Desk().sort(b"{", *steps(1))
     assert found.before(4).at.tolist() == [1, 2, 3]
     assert found.before(9) is found
 
 
 def test_each_check_says_what_it_asks_elsewhere() -> None:
-    """Of observations in columns, of contributions that are counted, of what is recalled: nothing is left unsaid."""
+    """Each one says what it asks of columns, counted contributions and recalled records, without exception."""
     assert not [check for check in checks.CHECKS if None in check]
 
 
@@ -196,7 +196,7 @@ def test_each_check_says_what_it_asks_elsewhere() -> None:
     st.sampled_from([Limits(), Limits(max_future_ms=5), Limits(member_separator="-", max_future_ms=10**12)]),
 )
 def test_each_check_says_the_same_of_one_and_of_many(sent: list[tuple[str, int, int, object]], limits: Limits) -> None:
-    """Whatever names, times and values are: what columns and counting let pass, nothing refuses one by one."""
+    """For any names, times and values, what columns and counting accept is never refused one by one."""
     context, plain = replace(PLAIN, limits=limits), Desk().rows[HOMES[0]]
     names, times, appended, _ = zip(*sent, strict=True)
     many = checks.Many(names, np.array(times, np.int64), np.array(appended, np.int64))
@@ -213,7 +213,7 @@ def test_each_check_says_the_same_of_one_and_of_many(sent: list[tuple[str, int, 
 
 
 def test_a_check_that_says_nothing_of_many_keeps_them_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever adds a check of a record says what it asks of columns; until then all are decided one by one."""
+    """The author of a new check states what it asks of columns; until then, all records are decided one by one."""
     desk = Desk()
     assert desk.taken(*steps(1)) == [*range(8)]
     monkeypatch.setattr(checks, "CHECKS", (*checks.CHECKS, checks.Check("malformed", lambda *_: False)))
@@ -221,14 +221,14 @@ def test_a_check_that_says_nothing_of_many_keeps_them_apart(monkeypatch: pytest.
 
 
 def test_a_limit_that_checks_do_not_know_keeps_all_apart() -> None:
-    """Where it is set; where it is not, nothing has changed."""
+    """This applies if the limit is set; if not, nothing changes."""
     for quota, kept in ((None, [*range(8)]), (7, [])):
         assert Desk(replace(PLAIN, limits=Quota(quota=quota))).taken(*steps(1)) == kept
     assert {one.name for one in fields(Limits)} == checks.LIMITS
 
 
 def test_a_name_that_lost_its_member_is_decided_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A series began before members were configured: columns refuse its name then as one by one."""
+    """If a series began before members were configured, columns refuse its name then, as one by one does."""
     monkeypatch.setattr("tests.deciding.columns.test_sorting.HOMES", ["a-", "b-", "-c", "d-e"])
     desk = Desk()
     assert desk.taken(*(observation(name, 1, 4.0) for name in HOMES)) == [0, 1, 2, 3]

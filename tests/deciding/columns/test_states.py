@@ -25,13 +25,13 @@ CONTEXT = Context(KEYS, (FILTERED, PLAIN))
 
 
 def rows_of(*names: str, **members: object) -> dict[str, SeriesRow]:
-    """Return the rows of series behind their first step; with ``members``, under policies of their own."""
+    """Return the rows of series after their first step; with ``members``, under their own policies."""
     own = [policy(name, 1, **members) for name in names] if members else []
     return Run(CONTEXT).feed_all([*own, *(observation(name, 0, 3.0) for name in names)]).rows
 
 
 def decided(reader: RowReader, *names: str) -> tuple[BatchDecider, list[bytes]]:
-    """Decide a step of each series in one batch; return what came of it, and its ledger entries."""
+    """Decide a step of each series in one batch; return the result and its ledger entries."""
     entries: list[bytes] = []
     outlets = Outlets(lambda _, value, *__: entries.append(value), lambda *_: None, lambda *_: None, None)
     decider = BatchDecider(CONTEXT, reader, outlets, Collection(bytes(32)), fewest=reader.fewest)
@@ -42,7 +42,7 @@ def decided(reader: RowReader, *names: str) -> tuple[BatchDecider, list[bytes]]:
 
 
 def test_more_series_than_there_was_room_for_beside_a_filter() -> None:
-    """Columns grow with the series, those of filters too, though only series without one come."""
+    """Columns grow with the series, including filter columns, even if only series without a filter arrive."""
     names = [f"home-{nth}" for nth in range(1500)]
     reader = RowReader(MemoryRows(), 0, 10_000, 1)
     reader.take(rows_of("filtered-1"))
@@ -54,7 +54,7 @@ def test_more_series_than_there_was_room_for_beside_a_filter() -> None:
 
 
 def test_groups_without_series_make_room() -> None:
-    """Of a series whose versions are many, one group is left, and those that stay keep their own."""
+    """If a series has many versions, one of its groups remains, and series that stay keep their own."""
     reader = RowReader(MemoryRows(), 0, 10_000, 1)
     reader.take(rows_of("home-1", "filtered-1"))
     for upper in range(10, 40):
@@ -67,7 +67,7 @@ def test_groups_without_series_make_room() -> None:
 
 
 def test_the_oldest_go_but_for_those_that_are_not_stored_yet() -> None:
-    """Beyond the bound those go that had no event for longest; what two batches changed stays, however much it is."""
+    """Above the bound, the longest idle ones are dropped; the changes of two batches stay, however many."""
     reader = RowReader(MemoryRows(), 0, 32, 1)
     states = reader.states
     for batch in range(6):
@@ -81,7 +81,7 @@ def test_the_oldest_go_but_for_those_that_are_not_stored_yet() -> None:
 
 
 def test_a_row_comes_back_as_it_was() -> None:
-    """Row for row, after others came and went at the same places; periods of one default policy are shared."""
+    """Rows return unchanged after others have used the same places; periods of one default policy are shared."""
     reader, names = (
         RowReader(MemoryRows(), 0, 10_000, 1),
         [f"{glob}-{nth}" for glob in ("home", "filtered") for nth in range(20)],
@@ -97,7 +97,7 @@ def test_a_row_comes_back_as_it_was() -> None:
 
 
 def test_periods_are_shared_by_those_alone_that_agree_in_all() -> None:
-    """Series read back have one policy object where its bytes are the same; what else a period holds is their own."""
+    """Series read back with equal policy bytes share one policy object; other parts of a period are their own."""
     row = rows_of("own-1", epsilon=1.0)["own-1"]
     promise, clock = row.state.promise, row.state.clock
     kept = {name: getattr(promise, name) for name in (one.name for one in fields(Promise))}
@@ -124,7 +124,7 @@ def test_periods_are_shared_by_those_alone_that_agree_in_all() -> None:
 
 
 def test_equal_rules_may_be_two_objects() -> None:
-    """Series under policies that are alike but known apart, as after thousands of others, are decided all the same."""
+    """Series whose policies are alike but separate objects, as after thousands of others, are decided as well."""
     names = [f"own-{nth}" for nth in range(8)]
     rows: dict[str, SeriesRow] = {}
     for some in (names[:4], names[4:]):
@@ -162,6 +162,6 @@ print((resident() - before) / (sum(figures.nbytes for figures in kept) / 2))
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_growing_keeps_no_memory_but_what_is_written() -> None:
-    """Half of the places are free after growing: their pages, and all that was before, are the system's."""
+    """Half of the places are free after growing: their pages and all earlier memory belong to the system."""
     ran = subprocess.run([sys.executable, "-c", _GROWN], capture_output=True, text=True, check=True)
     assert 0.9 < float(ran.stdout) < 1.3

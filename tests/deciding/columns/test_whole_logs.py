@@ -1,4 +1,4 @@
-"""Whole logs decided as columns and one by one, against what the guarantee says and an audit of what was written."""
+"""Whole logs decided as columns and one by one, checked against the guarantee and an audit of the output."""
 
 import json
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ WAYS = pytest.mark.parametrize("fewest", [1, 10**6], ids=["together", "one by on
 
 
 class Log:
-    """A log that is decided batch by batch, and all that came out."""
+    """A log that is decided batch by batch, with all its output."""
 
     def __init__(self, context: Context, fewest: int) -> None:
         self.context = context
@@ -54,7 +54,7 @@ class Log:
         return [json.loads(value) for value in self.out[topic]]
 
     def audited(self, limits: Limits = Limits()) -> list[str]:  # noqa: B008 (a frozen value)
-        """Return the codes of what an audit finds in ledger and releases."""
+        """Return the codes of an audit's findings in ledger and releases."""
         auditor = Auditor(compare=True, lifetime_nano=limits.lifetime_nano)
         auditor.entries(self.out["ledger"])
         auditor.releases(self.out["releases"])
@@ -68,7 +68,7 @@ def steps(time_ms: int, names: Sequence[str] = HOMES) -> list[Record]:
 
 @WAYS
 def test_nothing_is_spent_while_a_window_of_the_version_before_holds_a_spend(fewest: int) -> None:
-    """Steps 1 to 4 share a window of five with step 0, which an earlier version spent on; step 5 shares none."""
+    """Steps 1 to 4 share a window of five with step 0, on which an earlier version spent; step 5 does not."""
     limits = Limits(lifetime_nano=10**11, accept_weaker_policies=True)
     log = Log(Context(KEYS, limits=limits), fewest)
     window = {"level": "w-event", "window": 5, "step": STEP}
@@ -84,7 +84,7 @@ def test_nothing_is_spent_while_a_window_of_the_version_before_holds_a_spend(few
 @pytest.mark.parametrize("scheme", SCHEMES)
 @WAYS
 def test_landmarks_and_any_other_step_stay_within_the_budget(fewest: int, scheme: str) -> None:
-    """Step by step, by the sum of what releases say they spent; regular steps before landmarks, and some added late."""
+    """The sum is taken step by step from releases; regular steps precede landmarks, and some are added late."""
     protection = {"level": "landmark", "step": STEP, "landmarks": [30, 50, 80]}
     log = Log(Context(KEYS, (default("*", protection=protection, scheme=SCHEMES[scheme]),)), fewest)
     landmarks = {3, 5, 8}
@@ -103,7 +103,7 @@ def test_landmarks_and_any_other_step_stay_within_the_budget(fewest: int, scheme
 
 
 def test_a_step_across_two_epochs_is_of_the_one_in_which_it_starts() -> None:
-    """Epochs of 15 ms, steps of 10: the step from 10 on is of the first epoch, whenever in it an event is."""
+    """With epochs of 15 ms and steps of 10, the step from 10 on is in the first epoch, whenever its event is."""
     outs, within = [], (0, 17, 29, 34, 46, 59, 63)
     for fewest, times in ((1, within), (10**6, within), (10**6, range(0, 70, STEP))):
         log = Log(Context(KeyRing(KEYS.fingerprint, 0, KEYS.secret, 15), (default("*", protection=EVENT),)), fewest)
@@ -120,7 +120,7 @@ def test_a_step_across_two_epochs_is_of_the_one_in_which_it_starts() -> None:
 
 @WAYS
 def test_a_step_that_starts_in_an_erased_epoch_is_rejected(fewest: int) -> None:
-    """Though its event is of a later epoch, whose key is still there."""
+    """Its event belongs to a later epoch, whose key still exists."""
     keys = KeyRing(KEYS.fingerprint, 0, KEYS.secret, 15)
     log = Log(Context(keys, (default("*", protection=EVENT),)), fewest).decide(*steps(0))
     erased = keys.erased_before(1)
@@ -135,7 +135,7 @@ def test_a_step_that_starts_in_an_erased_epoch_is_rejected(fewest: int) -> None:
 
 @WAYS
 def test_what_lies_ahead_of_the_brokers_clock_is_rejected(fewest: int) -> None:
-    """The record's own time and five ms are the last moment that is taken, and a rejected event moves nothing on."""
+    """The last accepted moment is the record's own time plus 5 ms; a rejected event advances nothing."""
     log = Log(Context(KEYS, (default("*"),), Limits(max_future_ms=5)), fewest).decide(*steps(0))
     log.decide(*steps(5, HOMES[:10]), *steps(6, HOMES[10:]))
     assert [(reject["reason"], reject["series"]) for reject in log.found("rejects")] == [

@@ -1,4 +1,4 @@
-"""Members over random traces: what their series use, added up from releases and entries alone, stays within the cap."""
+"""Members over random traces: the sum of usage, from releases and entries alone, stays within the cap."""
 
 from collections import defaultdict
 from typing import Any
@@ -59,7 +59,7 @@ DEFAULT = default("*/default", epsilon=0.25, protection={"level": "landmark", "l
 
 
 def together(spends: dict[int, int], level: str, marks: set[int], window: int) -> int:
-    """Return what a version's spends come to: all landmarks, and the dearest window of other steps."""
+    """Return the total of a version's spends: all landmarks, plus the largest window of other steps."""
     if level == "user":
         return sum(spends.values())
     on_marks = sum(nano for step, nano in spends.items() if level == "landmark" and step in marks)
@@ -68,7 +68,7 @@ def together(spends: dict[int, int], level: str, marks: set[int], window: int) -
 
 
 def losses(run: Run) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
-    """Return by series what all versions come to, and what it claims; by member its last cap: by sums of our own."""
+    """Return each series' total over all versions and its claim, and each member's last cap, by separate sums."""
     spends: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
     for line in run.releases:
         release = orjson.loads(line)
@@ -98,7 +98,7 @@ def losses(run: Run) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
 
 @given(st.lists(records, min_size=5, max_size=60))
 def test_no_trace_passes_a_cap(log: list[Record]) -> None:
-    """At the end, whatever came: uses are within claims, claims within caps; rows follow from the ledger; it audits."""
+    """At the end, uses are within claims and claims within caps; rows follow from the ledger, which audits."""
     run = Run(Context(KEYS, (DEFAULT,), LIMITS)).feed_all(log)
     totals, claims, caps = losses(run)
     for member in {name.partition("/")[0] for name in claims}:
@@ -112,7 +112,7 @@ def test_no_trace_passes_a_cap(log: list[Record]) -> None:
 
 @given(st.lists(records, min_size=20, max_size=60), st.integers(0, 60))
 def test_a_crash_forgets_no_claim(log: list[Record], cut: int) -> None:
-    """Rows that are rebuilt midway from ledger and releases decide the rest to the byte."""
+    """Rows rebuilt midway from ledger and releases decide the rest byte for byte."""
     whole = Run(Context(KEYS, (DEFAULT,), LIMITS)).feed_all(log)
     before = Run(whole.context).feed_all(log[:cut])
     told = rebuilt(before.context, before.ledger, before.releases)

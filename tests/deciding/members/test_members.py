@@ -30,7 +30,7 @@ def cap(member: str, epsilon: float) -> dict[str, object]:
 
 
 def test_first_policies_claim() -> None:
-    """The lifetime, or less where the policy says so, stands in the first entry, and nowhere else."""
+    """The lifetime, or the policy's smaller value, is in the first entry and nowhere else."""
     run = Run(members(lifetime_nano=3 * E, member_nano=5 * E))
     run.feed_all([policy("p-17/a"), policy("p-17/b", lifetime=1.5), policy("p-17/a", 2), observation("p-17/a", 1, 5)])
     cap_entry, first, second, version, _ = run.entries()
@@ -56,7 +56,7 @@ def test_without_lifetime_the_first_epsilon_is_the_claim() -> None:
 
 @pytest.mark.parametrize("lifetime", [0.5, 1.5, 3.0, 4.0])
 def test_lifetime_of_a_policy(lifetime: float) -> None:
-    """Without members too: what is smaller than the configured lifetime bounds the series for ever."""
+    """Even without members, a policy's lifetime below the configured one limits the series forever."""
     run = Run(limited(lifetime_nano=3 * E))
     outcome = run.feed(policy("a", lifetime=lifetime))
     if lifetime < 1:
@@ -73,7 +73,7 @@ def test_lifetime_of_a_policy(lifetime: float) -> None:
 
 
 def test_nothing_changes_without_the_settings() -> None:
-    """No entry, no row and no fingerprint tells of members."""
+    """No entry, row or fingerprint mentions members."""
     run = Run(limited(lifetime_nano=3 * E)).feed_all([policy("p/a"), observation("p/a", 1, 5)])
     assert "lifetime_nano" not in run.entries()[0]
     assert Context(KEYS, limits=Limits()).fingerprint != members().fingerprint
@@ -95,7 +95,7 @@ def test_claims_stay_within_the_cap() -> None:
 
 
 def test_budget_cap_comes_before_member_cap() -> None:
-    """Whoever is refused for his own epsilon is told so."""
+    """A policy that exceeds its own epsilon limit is refused for that reason."""
     run = Run(members(member_nano=E // 2, lifetime_nano=E, max_epsilon_nano=2 * E))
     assert reason(run.feed(policy("p/a", epsilon=3.0))) == "budget-cap"
     assert reason(run.feed(policy("p/a", epsilon=1.5))) == "budget-cap"
@@ -112,7 +112,7 @@ def test_number_of_series() -> None:
 
 
 def test_default_policies_claim_too() -> None:
-    """A series under a default policy claims with its first event, and is refused with it."""
+    """A series under a default policy claims with its first event, and both are refused together."""
     context = Context(KEYS, (default("*"),), Limits(member_separator="/", member_nano=E))
     run = Run(context).feed_all([observation("p/a", 1, 5), observation("p/b", 1, 5)])
     assert [entry["entry"] for entry in run.entries()] == ["member", "policy", "release"]
@@ -130,7 +130,7 @@ CAPS: list[tuple[float, str | None]] = [
 
 
 def test_caps_of_records() -> None:
-    """A record sets a cap, and lowers it down to the claims."""
+    """A record sets a cap, and can lower it down to the claims."""
     run = Run(members(member_nano=3 * E))
     for epsilon, expected in CAPS:
         if epsilon == 2.6:
@@ -145,7 +145,7 @@ def test_caps_of_records() -> None:
 
 @pytest.mark.parametrize("limits", [{}, {"member_nano": 3 * E, "lifetime_nano": E}])
 def test_a_cap_of_zero(limits: dict[str, int]) -> None:
-    """It is a cap and not its absence: nothing of that member begins, and rows and audit keep it."""
+    """A zero cap is not a missing one: nothing of that member can begin, and rows and audit keep the cap."""
     run = Run(members(**limits))
     assert reason(run.feed(cap("p", 0))) is None
     assert run.members["p/"].cap_nano == 0
@@ -160,7 +160,7 @@ def test_a_cap_of_zero(limits: dict[str, int]) -> None:
 
 
 def test_later_settings_change_no_cap() -> None:
-    """A member that claimed without a cap has none until a record comes; one with a cap keeps it."""
+    """A member that claimed without a cap stays without one until a record sets it; one with a cap keeps it."""
     run = Run(members()).feed_all([policy("p/a")])
     run.context = members(member_nano=E)
     assert reason(run.feed(policy("p/b"))) is None
@@ -177,7 +177,7 @@ MISNAMED = {"malformed": ["/a", "p/", "p/a/", "/"], "too-large": ["x" * 200]}
 
 @pytest.mark.parametrize(("expected", "series"), [(key, name) for key, names in MISNAMED.items() for name in names])
 def test_names(expected: str, series: str) -> None:
-    """Ids with an empty part, or that are the name of a chain, name no series; without a separator they do."""
+    """Ids with an empty part or a chain's name are not series names; without a separator they are."""
     record = policy(series)
     assert reason(Run(members()).feed(record)) == expected
     assert reason(Run().feed(record)) is None
@@ -226,7 +226,7 @@ def test_routing() -> None:
 
 
 def test_collected_series() -> None:
-    """They claim nothing, are of no member of several, and stay collected."""
+    """They claim nothing, belong to no member of several series, and stay collected."""
     run = Run(members(member_nano=E, accept_weaker_policies=True))
     assert reason(run.feed(policy("p/cell", **COLLECTED))) == "invalid-policy"
     assert reason(run.feed(policy("cell", epsilon=5.0, **COLLECTED))) is None
@@ -238,7 +238,7 @@ def test_collected_series() -> None:
 
 
 def test_dummies_join_once() -> None:
-    """A policy with a draw has its member's entry before its own two."""
+    """A policy with a draw has its member's entry before its own two entries."""
     dummies = {"method": "padding", "probability": 0.5, "start": 0, "end": 9}
     run = Run(members(member_nano=2 * E))
     outcome = run.feed(policy("p/a", protection={"level": "landmark", "landmarks": [1]}, dummies=dummies))

@@ -12,7 +12,7 @@ from tests.run import Run, limited, observation, policy
 
 
 def lived(**limits: object) -> Run:
-    """Return a log with caps that are set, lowered and missing, refused claims, and versions."""
+    """Return a log with set, lowered and missing caps, refused claims, and versions."""
     run = Run(members(lifetime_nano=2 * E, accept_weaker_policies=True, **limits))
     run.feed_all([cap("p", 5), policy("p/a"), policy("p/b", lifetime=1.0), observation("p/a", 1, 5), cap("p", 3.5)])
     run.feed_all([policy("p/c"), policy("p/c", lifetime=0.5, epsilon=0.5), policy("p/a", 2), policy("q")])
@@ -22,7 +22,7 @@ def lived(**limits: object) -> Run:
 
 @pytest.mark.parametrize("limits", [{}, {"member_nano": 5 * E}])
 def test_ledger_alone_tells_members(limits: dict[str, int]) -> None:
-    """Rows of series and members are those of the run, and an audit finds nothing."""
+    """The rows of series and members equal those of the run, and an audit finds nothing."""
     run = lived(**limits)
     told = rebuilt(run.context, run.ledger, run.releases)
     assert (told.rows, told.members) == (run.rows, run.members)
@@ -32,7 +32,7 @@ def test_ledger_alone_tells_members(limits: dict[str, int]) -> None:
 
 
 def test_claims_in_rows() -> None:
-    """A claim is the 28th field of a row, behind defaults of what the series lacks; a row without one ends before."""
+    """A claim is field 28 of a row, after defaults of missing fields; a row without a claim ends earlier."""
     run, plain = lived(), Run().feed_all([policy("a")])
     for series, row in run.rows.items():
         stored = dict(rows.dump(row, None, set()))
@@ -44,7 +44,7 @@ def test_claims_in_rows() -> None:
 
 
 def test_rebuild_under_another_separator() -> None:
-    """A ledger tells that it was written with members, or without; rows are not made of it otherwise."""
+    """A ledger shows whether it was written with members; rows are not built from it under a different setting."""
     run, plain = lived(), Run().feed_all([policy("p/a")])
     for context, ledger in (
         (limited(), run.ledger),

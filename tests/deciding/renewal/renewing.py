@@ -1,4 +1,4 @@
-"""Records that renew, and what a run of them left: its entries, its versions, and its rows found again."""
+"""Records that renew, and the results of a run: its entries, versions, and rebuilt rows."""
 
 import json
 
@@ -28,7 +28,7 @@ def versions(run: Run) -> list[tuple[int, int]]:
 
 
 def rebuilt(run: Run) -> Run:
-    """Return the run, of which the rows are found again from ledger and releases, to the byte."""
+    """Return the run with rows rebuilt from ledger and releases, to the byte."""
     again = rebuild(run.context, run.ledger, run.releases)
     assert again == run.rows
     for series, row in run.rows.items():
@@ -38,5 +38,5 @@ def rebuilt(run: Run) -> Run:
 
 
 def parameters_of(record: dict[str, object]) -> dict[str, object]:
-    """Return what a policy record holds besides its place."""
+    """Return the content of a policy record other than its place."""
     return {name: part for name, part in record.items() if name not in {"type", "series", "version"}}

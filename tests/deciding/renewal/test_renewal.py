@@ -12,7 +12,7 @@ from tests.run import COUNTS, KEYS, Run, default, observation, policy, reason
 
 
 def test_the_first_event_at_or_after_a_bound_begins_the_next_version() -> None:
-    """It is decided under the new version, with the whole epsilon and what is to come, in one decision."""
+    """The event is decided under the new version, with the whole epsilon and what is to come, in one decision."""
     run = Run(Context(KEYS, limits=ROOM)).feed_all([renewing(), observation("a", 0, 1), observation("a", 99, 1)])
     assert versions(run) == [(0, 1), (90, 1)]
     outcome = run.feed(observation("a", 100, 1))
@@ -37,14 +37,14 @@ def test_the_first_event_at_or_after_a_bound_begins_the_next_version() -> None:
 
 
 def test_the_step_counts_not_the_timestamp() -> None:
-    """A bound within a step renews at the next one: the ledger knows steps alone."""
+    """A bound within a step takes effect at the next step: the ledger knows only steps."""
     record = policy("a", renew=[105], protection=landmarks())
     run = Run(Context(KEYS, limits=ROOM)).feed_all([record, *(observation("a", at, 1) for at in (0, 106, 119))])
     assert versions(run) == [(0, 1), (100, 1), (110, 2)]
 
 
 def test_skipped_bounds_are_one() -> None:
-    """Three bounds between two events begin one version, which has none of them to come."""
+    """Three bounds between two events begin one version, which has none of the three ahead of it."""
     run = Run(Context(KEYS, limits=ROOM)).feed_all([renewing(), observation("a", 0, 1), observation("a", 900, 1)])
     assert versions(run) == [(0, 1), (900, 2)]
     assert "renew" not in run.entries("policy")[1]["parameters"]
@@ -52,7 +52,7 @@ def test_skipped_bounds_are_one() -> None:
 
 
 def test_a_version_that_decided_nothing_is_not_renewed() -> None:
-    """Its budget is whole; a default policy with bounds that passed begins with the first event, once."""
+    """Its budget is intact; a default policy with past bounds begins with the first event, once."""
     run = Run(Context(KEYS, (default("*", renew=[100, 200]),), ROOM))
     run.feed_all([observation("a", 150, 1), observation("a", 250, 1)])
     assert versions(run) == [(150, 1), (250, 2)]
@@ -71,7 +71,7 @@ def test_a_version_that_decided_nothing_is_not_renewed() -> None:
     ],
 )
 def test_a_refused_event_renews_nothing(record: dict[str, object], expected: str) -> None:
-    """No entry, no row changes; the next event that is decided begins the version."""
+    """No entry and no row changes; the next event that is decided begins the version."""
     run = Run(Context(KEYS, limits=ROOM)).feed_all([renewing(), observation("a", 90, 1)])
     if expected == "closed":
         run.feed({"type": "close", "series": "a"})
@@ -84,7 +84,7 @@ def test_a_refused_event_renews_nothing(record: dict[str, object], expected: str
 
 
 def test_an_event_whose_key_is_erased_renews_nothing() -> None:
-    """The keys of the bound's epoch are gone: the event is refused, and the next epoch's one renews."""
+    """The keys of the bound's epoch are erased: its event is refused, and the next epoch's event renews."""
     keys = KeyRing("0123456789abcdef", 2, bytes(range(32)), epoch_ms=100)
     run = Run(Context(KeyRing("0123456789abcdef", 0, bytes(range(32)), epoch_ms=100), limits=ROOM))
     run.feed_all([renewing(), observation("a", 0, 1)])
@@ -97,7 +97,7 @@ def test_an_event_whose_key_is_erased_renews_nothing() -> None:
 
 @pytest.mark.parametrize("limits", [Limits(), Limits(lifetime_nano=2 * NANO - 1), Limits(100 * NANO, NANO - 1)])
 def test_what_the_budget_does_not_allow_does_not_begin(limits: Limits) -> None:
-    """The version stays, and is asked about once for each bound; the events are decided under it."""
+    """The old version remains, and is checked once for each bound; the events are decided under it."""
     run = Run(Context(KEYS, limits=ROOM))
     run.feed_all([renewing(protection=landmarks()), observation("a", 0, 1)])
     run.context = Context(KEYS, limits=limits)
@@ -110,7 +110,7 @@ def test_what_the_budget_does_not_allow_does_not_begin(limits: Limits) -> None:
 
 
 def test_a_lifetime_is_spent_to_its_end_and_no_further() -> None:
-    """Two and a half times the epsilon are two versions: after them the last one stays."""
+    """A lifetime of 2.5 times the epsilon allows two versions; after them, the last one stays."""
     run = Run(Context(KEYS, limits=Limits(lifetime_nano=NANO * 5 // 2)))
     run.feed_all([renewing(protection=landmarks()), *(observation("a", at, 1) for at in range(0, 400, 50))])
     assert [version for _, version in versions(run)] == [1, 1, 2, 2, 2, 2, 2, 2]
@@ -118,7 +118,7 @@ def test_a_lifetime_is_spent_to_its_end_and_no_further() -> None:
 
 
 def test_an_operators_version_is_above_the_last_in_the_ledger() -> None:
-    """A renewal uses up its number; who copies what a renewal would hold gets one."""
+    """A renewal uses up its number; an operator who copies a renewal's content gets one."""
     run = Run(Context(KEYS, limits=ROOM)).feed_all([renewing(), observation("a", 0, 1), observation("a", 100, 1)])
     assert reason(run.feed(policy("a", 2, protection=landmarks([150, 160])))) == "invalid-policy"
     run.feed_all([policy("a", 3, protection=landmarks([150, 160])), observation("a", 250, 1)])
@@ -127,7 +127,7 @@ def test_an_operators_version_is_above_the_last_in_the_ledger() -> None:
 
 
 def test_the_highest_version_is_not_renewed() -> None:
-    """None can follow it, in the log or by renewal."""
+    """No version can follow it, either in the log or by renewal."""
     run = Run(Context(KEYS, limits=ROOM))
     run.feed_all([renewing(version=LARGEST_VERSION), observation("a", 0, 1), observation("a", 100, 1)])
     assert versions(run) == [(0, LARGEST_VERSION), (100, LARGEST_VERSION)]
@@ -135,7 +135,7 @@ def test_the_highest_version_is_not_renewed() -> None:
 
 @pytest.mark.parametrize("level", [{"level": "event"}, {"level": "w-event", "window": 3}])
 def test_levels_without_a_lifetime_have_nothing_to_renew(level: dict[str, object]) -> None:
-    """Their budget is never used up for good."""
+    """Their budget is never used up permanently."""
     with pytest.raises(PolicyError, match=r"^renew: at level"):
         policy_of(parameters_of(policy("a", protection=level, renew=[1])), 1)
 

@@ -1,4 +1,4 @@
-"""Renewals in random logs against a literal reading of their rule; what all versions spent, summed up here alone."""
+"""Renewals in random logs, against a literal reading of their rule, and the spends of all versions, summed."""
 
 import json
 from typing import Any, NamedTuple
@@ -19,20 +19,20 @@ A = "a"
 
 
 class Event(NamedTuple):
-    """An event so many milliseconds after the last one; some are late, duplicates, or hold no value."""
+    """An event ``gap_ms`` after the last one; some are late, duplicates, or have no value."""
 
     gap_ms: int
     valid: bool
 
 
 class Late(NamedTuple):
-    """Landmarks registered, so many steps from the present one."""
+    """Registered landmarks, by their distance in steps from the current one."""
 
     offsets: list[int]
 
 
 class Version(NamedTuple):
-    """A version of the operator's; its landmarks and bounds are relative to now."""
+    """An operator's version; its landmarks and bounds are relative to now."""
 
     epsilon: float
     scheme: dict[str, object]
@@ -71,7 +71,7 @@ MOVES = st.lists(
 
 
 class Reign:
-    """One version as the test understands it."""
+    """One version, as modelled by this test."""
 
     def __init__(self, parameters: dict[str, Any]) -> None:
         """Begin without an event."""
@@ -87,7 +87,7 @@ class Reign:
         return int(self.parameters["epsilon"] * NANO)
 
     def worst_nano(self, landmarks: set[int]) -> int:
-        """Return the largest sum over landmarks and any window of other steps, by looking at each window."""
+        """Return the largest sum over landmarks and any window of other steps, by checking each window."""
         protection = self.parameters["protection"]
         if protection["level"] == "user":
             return sum(self.spends.values())
@@ -110,7 +110,7 @@ class Life:
         self.renewals = {"begun": 0, "refused": 0}
 
     def play(self, move: Event | Late | Version) -> None:
-        """Send a record, and compare what came of it with what the rule says."""
+        """Send a record, and compare its result with the rule."""
         match move:
             case Event():
                 self._event(move)
@@ -159,7 +159,7 @@ class Life:
         reign.spends[start // STEP] = spent.get("epsilon_nano", 0)
 
     def _begun(self, entry: dict[str, Any], former: Reign, start: int) -> None:
-        """Compare a renewed version with what the former one says, member by member."""
+        """Compare a renewed version with the values from the former version, member by member."""
         found, old = entry["parameters"], former.parameters
         assert entry["charged_nano"] == 0
         assert entry["budget_nano"] == former.budget_nano
@@ -198,7 +198,7 @@ class Life:
 def test_each_bound_counts_once_and_no_life_is_passed(
     first: Version, moves: list[Event | Late | Version], lifetime: float
 ) -> None:
-    """Which event renews, what begins, what is refused, and what all versions cost together."""
+    """The check covers which event renews, what begins, what is refused, and the total cost of all versions."""
     life = Life(lifetime)
     for move in (first, *moves):
         life.play(move)
@@ -206,7 +206,7 @@ def test_each_bound_counts_once_and_no_life_is_passed(
 
 
 def test_the_random_logs_renew() -> None:
-    """A log of the same moves renews, and is refused renewals."""
+    """A log of the same moves has renewals and refused renewals."""
     life = Life(2.0)
     first = Version(0.3, dict(UNIFORM), {"level": "landmark"}, [5], list(range(50, 900, 50)))
     life.play(first)

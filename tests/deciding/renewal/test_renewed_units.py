@@ -1,4 +1,4 @@
-"""Renewals of series whose steps hold units: landmarks to come are units, and steps start at the offset."""
+"""Renewals of series whose steps contain units: future landmarks are units, and steps start at the offset."""
 
 from typing import Any
 
@@ -28,14 +28,14 @@ def kept(run: Run) -> Any:
 
 @pytest.mark.parametrize("offset", [0, 6, 38])
 def test_landmark_units_to_come_stay_where_they_are(offset: int) -> None:
-    """Those of the policy and those that were registered: units are longer or shorter than what their index counts."""
+    """Both policy and registered landmarks stay; units are longer or shorter than what their index counts."""
     assert kept(run_of({"offset": offset, "landmarks": [[150, 156]]}, 50)) == [[150, 156]]
     assert kept(run_of({"offset": offset}, 50, [[150, 156]])) == [[150, 156]]
     assert kept(run_of({"offset": offset, "landmarks": [[200, 204]]}, 50, [150])) == [[150, 152], [200, 204]]
 
 
 def test_landmark_units_that_passed_are_dropped() -> None:
-    """No step is left out for a unit of an earlier one."""
+    """No step is left out because of a unit in an earlier step."""
     run = run_of({"landmarks": [[6, 10]]}, 45)
     assert kept(run) is None
     assert [start for start, _ in versions(run)] == [0, 40, 80, 120, 200, 240, 280]
@@ -43,7 +43,7 @@ def test_landmark_units_that_passed_are_dropped() -> None:
 
 @pytest.mark.parametrize(("bound", "first"), [(6, None), (7, 46), (46, 46), (47, 86)])
 def test_a_bound_lies_between_starts_on_the_offset(bound: int, first: int | None) -> None:
-    """Steps begin at 6, 46 and 86; a bound at or before the first of them is none between two that are decided."""
+    """Steps begin at 6, 46 and 86; a bound at or before the first never separates two decided steps."""
     found = versions(run_of({"offset": 6}, bound))
     assert found[0] == (6, 1)
     assert next((start for start, version in found if version == 2), None) == first

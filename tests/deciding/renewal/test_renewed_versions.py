@@ -1,4 +1,4 @@
-"""What a renewed version holds: landmarks, the rest of a window, a row that knows it again, and no more than fits."""
+"""Contents of a renewed version: landmarks, a window's rest, a row that recognises it, and only what fits."""
 
 import json
 from itertools import pairwise
@@ -25,7 +25,7 @@ from tests.run import KEYS, SCHEMES, Record, Run, default, observation, policy, 
 
 
 def test_late_landmarks_stay_and_spare_is_whole_again() -> None:
-    """What was registered and is to come stands in the renewed version, beside the spare of the record."""
+    """Registered future landmarks are in the renewed version, in addition to the spare of the record."""
     run = Run(Context(KEYS, limits=ROOM))
     run.feed_all(
         [
@@ -49,7 +49,7 @@ def test_late_landmarks_stay_and_spare_is_whole_again() -> None:
 
 
 def test_drawn_landmarks_stay_fixed() -> None:
-    """Nothing is drawn or charged again, and none may be added: rows from the ledger know it."""
+    """Nothing is drawn or charged again, and none may be added: rows from the ledger recognise it."""
     run = Run(Context(KEYS, limits=ROOM))
     drawing = policy("a", renew=[30, 60], protection={"level": "landmark", "landmarks": [20, [50, 55]]}, dummies=DRAWN)
     run.feed_all([drawing, *(observation("a", at, 1) for at in range(0, 70, 7))])
@@ -65,7 +65,7 @@ def test_drawn_landmarks_stay_fixed() -> None:
 
 
 def test_a_copy_of_a_renewal_keeps_drawn_landmarks_fixed() -> None:
-    """Rows from the ledger cannot tell it from a renewal, so it is one: nothing may be added."""
+    """Rows from the ledger cannot distinguish it from a renewal, so it is one: no landmark may be added."""
     run = Run(Context(KEYS, limits=ROOM))
     drawing = policy("a", renew=[30], protection={"level": "landmark", "landmarks": [20]}, dummies=DRAWN)
     run.feed_all([drawing, observation("a", 0, 1)])
@@ -79,7 +79,7 @@ def test_a_copy_of_a_renewal_keeps_drawn_landmarks_fixed() -> None:
 
 
 def test_a_default_policy_that_renews_stays_shared() -> None:
-    """All series that renew at a bound have one policy, in memory and in the table; a late landmark parts one."""
+    """All series that renew at a bound share one policy in memory and table; a late landmark separates one."""
     run = Run(Context(KEYS, (default("*", renew=[100, 200], protection=landmarks([50, 60], [150, 190])),), ROOM))
     names = [f"s{number}" for number in range(50)]
     for start in (0, 100, 200):
@@ -102,7 +102,7 @@ def test_a_default_policy_that_renews_stays_shared() -> None:
 
 
 def test_rows_that_are_read_back_renew_alike() -> None:
-    """Each record decided from rows in bytes gives the bytes of a run that keeps its rows, under any policy."""
+    """Records decided from rows in bytes give the bytes of a run that keeps its rows, under any policy."""
     for given in (renewing("s"), renewing("s", protection={"level": "user", "length": 20, "step": 10})):
         contexts = [Context(KEYS, limits=ROOM), Context(KEYS, (default("*", **parameters_of(given)),), ROOM)]
         for context in contexts:
@@ -119,7 +119,7 @@ def test_rows_that_are_read_back_renew_alike() -> None:
 
 
 def test_a_renewed_version_waits_for_the_window_of_the_former() -> None:
-    """No three steps in a row hold spends of two versions, landmarks included: the window was promised one epsilon."""
+    """No three steps in a row have spends of two versions, even landmarks: a window is guaranteed one epsilon."""
     given = policy("a", renew=[100, 200], protection=landmarks([100, 110], window=3))
     run = Run(Context(KEYS, limits=ROOM)).feed_all([given, *(observation("a", at, 1) for at in range(0, 250, 10))])
     spent = [
@@ -133,7 +133,7 @@ def test_a_renewed_version_waits_for_the_window_of_the_former() -> None:
 
 
 def test_landmarks_at_the_end_of_time_stay_readable() -> None:
-    """A renewed version names the last steps as a policy may: no timestamp lies behind the last one."""
+    """A renewed version names the last steps as a policy may: no timestamp exceeds the last one."""
     for step in (1, 7, 1000):
         last = LAST_TIMESTAMP_MS // step * step
         given = policy("a", renew=[100], protection=landmarks([last - 3 * step, last], last, step=step))
@@ -145,7 +145,7 @@ def test_landmarks_at_the_end_of_time_stay_readable() -> None:
 
 
 def test_a_renewed_row_never_outgrows_its_topic() -> None:
-    """With all landmarks that there may be, as long as a timestamp can be: entry and row fit, and rows renew alike."""
+    """With the most landmarks and the longest timestamps possible, entry and row fit, and rows renew the same."""
     first = LAST_TIMESTAMP_MS - 200_000
     spans = [first + 2 * nth for nth in range(MOST_INTERVALS)]
     context = Context(KEYS, limits=ROOM)
@@ -177,7 +177,7 @@ def test_a_renewed_row_never_outgrows_its_topic() -> None:
 
 @pytest.mark.parametrize("scheme", list(SCHEMES))
 def test_every_scheme_begins_anew(scheme: str) -> None:
-    """Each version spends as the first one did, where the same is to come; its noise is other noise."""
+    """Each version spends like the first, given the same future steps; its noise is different."""
     given = policy("a", renew=[100, 200], protection=landmarks(spare=3), scheme=SCHEMES[scheme], filter="none")
     run = Run(Context(KEYS, limits=ROOM)).feed_all([given, *(observation("a", at, 5) for at in range(0, 300, 100))])
     found = [json.loads(release) for release in run.releases]

@@ -1,4 +1,4 @@
-"""A year of monthly renewals, over both changes of daylight saving: the same bytes in `replay` and in any batches."""
+"""A year of monthly renewals over both daylight saving changes: the same bytes in `replay` and any batches."""
 
 import json
 from collections.abc import Iterator
@@ -77,7 +77,7 @@ def lines(folder: Path, name: str) -> list[bytes]:
 
 
 def test_each_month_has_a_version(replayed: Path, lifetime: int) -> None:
-    """The version of a release goes up with the month in Paris while the lifetime has room; who paused skips months."""
+    """A release's version rises with the month in Paris while the lifetime has room; a pause skips months."""
     months: dict[str, list[tuple[int, int]]] = {}
     for release in map(json.loads, lines(replayed, "releases")):
         months.setdefault(release["series"], []).append((month_of(release["timestamp"]), release["policy"]))
@@ -95,7 +95,7 @@ def test_each_month_has_a_version(replayed: Path, lifetime: int) -> None:
 
 
 def test_no_series_passes_its_lifetime(replayed: Path, lifetime: int) -> None:
-    """What all versions of a user-level series spent, from releases alone."""
+    """Releases alone show what all versions of a user-level series spent."""
     spent: dict[tuple[str, int], int] = {}
     for release in map(json.loads, lines(replayed, "releases")):
         version = release["series"], release["policy"]
@@ -107,7 +107,7 @@ def test_no_series_passes_its_lifetime(replayed: Path, lifetime: int) -> None:
 
 
 def used_by_version(ledger: list[bytes]) -> dict[tuple[str, int], int]:
-    """Return what the last entry of each version says is used."""
+    """Return the usage stated by the last entry of each version."""
     last: dict[tuple[str, int], int] = {}
     for entry in map(json.loads, ledger):
         if "landmark_spent_nano" in entry:
@@ -117,7 +117,7 @@ def used_by_version(ledger: list[bytes]) -> dict[tuple[str, int], int]:
 
 @pytest.mark.parametrize("size", [1, 7, 256, 10**6])
 def test_batches_of_any_size_give_the_bytes_of_replay(replayed: Path, lifetime: int, size: int) -> None:
-    """Rows are written to a table after each batch and read from it in the next, as a worker does; figures agree."""
+    """As in a worker, each batch writes rows to a table and the next one reads them; the figures agree."""
     defaults = (default("meter-*", **DEFAULT),)
     context = Context(keyfile.load(replayed / "key"), defaults, Limits(lifetime_nano=lifetime * NANO))
     records = [InputRecord("landmark.events", 0, n, 0, None, json.dumps(each).encode()) for n, each in enumerate(log())]

@@ -1,4 +1,4 @@
-"""Any cut of a log into batches, and any crash between them, gives the bytes that one run gives; so does the way."""
+"""A log gives the same bytes for any cut into batches, any crash between them, and either way of deciding."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ Out = dict[str, list[tuple[bytes | None, bytes, int, Headers]]]
 
 
 def outlets(out: Out) -> Outlets:
-    """Return outlets that keep what comes, topic by topic."""
+    """Return outlets that keep the records of each topic."""
 
     def put(topic: str) -> Any:
         kept = out.setdefault(topic, [])
@@ -36,14 +36,14 @@ def outlets(out: Out) -> Outlets:
 
 
 class Worker:
-    """A partition's owner without Kafka: a table that outlives it, and the order in which batches are committed."""
+    """A partition's owner without Kafka: a table that outlives it, and the order of commits."""
 
     def __init__(self, table: MemoryRows, out: Out) -> None:
         self.table, self.out = table, out
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Forget what is in memory alone, as a process that dies."""
+        """Forget what is only in memory, like a dying process."""
         self.reader = RowReader(self.table, 0, 100, 1)
         self.running: dict[bytes, bytes | None] = {}
 
@@ -63,7 +63,7 @@ class Worker:
         self.running = {**dict(stored), **sealed}
 
     def commit(self) -> None:
-        """Store what the running commit has."""
+        """Store the content of the running commit."""
         self.table.write(0, self.running.items(), None)
         self.reader.let_go()
 
@@ -84,7 +84,7 @@ def records_of(log: Sequence[dict[str, Any]]) -> list[InputRecord]:
 def test_any_cut_and_any_crash_give_the_same_bytes(
     log: list[dict[str, Any]], cuts: list[int], dies: set[int], epoch_ms: int | None, erases: int
 ) -> None:
-    """A worker that loses a batch decides it again from its rows; keys that are erased between count alike for both."""
+    """A worker that loses a batch decides it again from its rows; keys erased in between affect both equally."""
     limits = Limits(lifetime_nano=10**15, accept_weaker_policies=True)
     whole = Context(KeyRing("0123456789abcdef", 0, bytes(range(32)), epoch_ms), limits=limits)
     records = records_of(log)

@@ -1,4 +1,4 @@
-"""Sealed rows: AES-SIV as RFC 5297 has it, bound to their place, of one length, under a key of their own."""
+"""Sealed rows: AES-SIV as in RFC 5297, bound to their place, of one length, under a separate key."""
 
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
@@ -15,7 +15,7 @@ TOPIC = "7Qx0AAAAAAAAAAAAAAAAAA"
 
 
 def test_aes_siv_is_that_of_the_standard() -> None:
-    """RFC 5297, A.1: what is sealed here is sealed by anybody who follows it."""
+    """As in RFC 5297, A.1, anyone who follows the standard seals to the same bytes."""
     key = bytes.fromhex("fffefdfcfbfaf9f8f7f6f5f4f3f2f1f0f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff")
     data = bytes.fromhex("101112131415161718191a1b1c1d1e1f2021222324252627")
     text = AESSIV(key).encrypt(bytes.fromhex("112233445566778899aabbccddee"), [data])
@@ -23,7 +23,7 @@ def test_aes_siv_is_that_of_the_standard() -> None:
 
 
 def test_a_row_is_sealed_as_written_down_again() -> None:
-    """Offset and version in the clear; the associated data name topic, offset, series, version and first unit."""
+    """Offset and version are plain; the associated data name topic, offset, series, version and first unit."""
     units = bytes(range(256))
     parts = [12, 3, 288, len(TOPIC), len(b"sugar-1")]
     data = b"".join(part.to_bytes(8, "big") for part in parts) + TOPIC.encode() + b"sugar-1"
@@ -45,7 +45,7 @@ OTHERS = [PLACE._replace(key=b"sugar-2"), PLACE._replace(version=4), PLACE._repl
 
 @pytest.mark.parametrize("place", OTHERS)
 def test_a_row_opens_in_its_own_place_alone(place: Place) -> None:
-    """Put elsewhere, or of another version, topic or key, it is refused."""
+    """In another place, or with another version, topic or key, it is refused."""
     row = sealed(SECRET, TOPIC, PLACE, 12, bytes(BLOCK_BYTES))
     with pytest.raises(LostUnitsError):
         opened(SECRET, TOPIC, place, row)
@@ -54,7 +54,7 @@ def test_a_row_opens_in_its_own_place_alone(place: Place) -> None:
 
 
 def test_another_topic_key_or_byte_does_not_open() -> None:
-    """Each bit counts, the offset in the clear too."""
+    """Each bit matters, including the plain offset."""
     row = sealed(SECRET, TOPIC, PLACE, 12, bytes(BLOCK_BYTES))
     for wrong in (row[:-1], row + b"\0", b"", *(row[:at] + bytes([row[at] ^ 1]) + row[at + 1 :] for at in range(288))):
         with pytest.raises(LostUnitsError):
@@ -66,7 +66,7 @@ def test_another_topic_key_or_byte_does_not_open() -> None:
 
 
 def test_each_epoch_seals_under_another_key() -> None:
-    """It is none that noise is drawn under, and it goes with the epoch's."""
+    """The key is never used to draw noise, and is erased together with its epoch's key."""
     ring = KeyRing(KEYS.fingerprint, 0, KEYS.secret, 86_400_000)
     keys = [ring.sealing_of(epoch) for epoch in range(3)]
     assert len({*keys, ring.secret, ring.secret_of(1)}) == 5

@@ -1,4 +1,4 @@
-"""Readings into units and steps out of them: what is refused and why, what closes, what a version or an end drops."""
+"""Readings into units, and units into steps: what is refused, closed, or dropped by a version or the end."""
 
 import json
 from typing import Any
@@ -23,12 +23,12 @@ def reasons(run: Run) -> list[str]:
 
 
 def steps(run: Run) -> list[tuple[int, Any, Any]]:
-    """Return the steps that were released, with value and count."""
+    """Return the released steps with value and count."""
     return [(one["timestamp"], one.get("value"), one.get("count")) for one in map(json.loads, run.releases)]
 
 
 def test_a_reading_closes_the_steps_behind_it() -> None:
-    """Up to i - open_steps, in order, those without a reading passed over; a unit counts once whatever it read."""
+    """It closes steps up to i - open_steps in order, skipping empty ones; a unit counts once, whatever it read."""
     run = Run().feed_all([units(), reading(1, 1), reading(39, 2), reading(2, 3), reading(3, 5), reading(81, 4)])
     assert steps(run) == [(0, pytest.approx(8 / 3), 3)]
     assert isinstance(run.feed(reading(83, 7)), CountedContribution), "the row of its unit alone changed"
@@ -41,7 +41,7 @@ def test_a_reading_closes_the_steps_behind_it() -> None:
 
 
 def test_steps_begin_at_the_offset() -> None:
-    """What lies before it belongs to no step."""
+    """Readings before it belong to no step."""
     run = Run().feed_all([units(protection={"offset": 13}), reading(12, 1), reading(13, 1), reading(52, 2)])
     run.feed_all([watermark(12), watermark(52), watermark(53)])
     assert reasons(run) == ["late", "late", "duplicate"]
@@ -49,7 +49,7 @@ def test_steps_begin_at_the_offset() -> None:
 
 
 def test_a_reading_that_is_not_later_in_its_unit_is_refused_unread() -> None:
-    """The same time is a duplicate, an earlier one late, whatever its value is; another unit takes it."""
+    """The same time is a duplicate, an earlier one late, whatever its value; another unit accepts it."""
     run = Run().feed_all([units(protection={"unit": 10}), reading(5, 1), reading(5, "none"), reading(4, "none")])
     run.feed_all([reading(15, 2), reading(9, 3), reading(8, 3), reading(7, None)])
     assert reasons(run) == ["duplicate", "late", "late", "late"]
@@ -58,7 +58,7 @@ def test_a_reading_that_is_not_later_in_its_unit_is_refused_unread() -> None:
 
 
 def test_an_invalid_reading_changes_nothing() -> None:
-    """It opens and closes no step and uses up no moment; a substitute is read in its place."""
+    """It opens and closes no step and uses no moment; a substitute would be read in its place."""
     run = Run().feed_all([units(), reading(1, 1), reading(300, "none"), reading(2, None), reading(2, 3), watermark(40)])
     assert reasons(run) == ["invalid-value", "invalid-value"]
     assert steps(run) == [(0, 2.0, 2)]
@@ -68,14 +68,14 @@ def test_an_invalid_reading_changes_nothing() -> None:
 
 @pytest.mark.parametrize(("within", "held"), [("last", 1.0), ("max", 4.0), ("sum", 8.0), ("mean", 2.667)])
 def test_a_unit_holds_what_the_policy_says(within: str, held: float) -> None:
-    """Of 3, 4 and 1, each rounded and clamped first."""
+    """The result is from 3, 4 and 1, each rounded and clamped first."""
     run = Run().feed_all([units(protection={"unit": 20, "within": within})])
     run.feed_all([reading(1, 3), reading(2, 4.0001), reading(3, 1), watermark(40)])
     assert steps(run) == [(0, held, 1)]
 
 
 def test_a_unit_takes_so_many_readings() -> None:
-    """One more is too large, before its value is looked at."""
+    """One more reading is too large, before its value is inspected."""
     long = {"unit": 200_000, "step": 200_000}
     run = Run().feed_all([units(protection=long), *(reading(at, 1) for at in range(MOST_READINGS))])
     run.feed_all([reading(MOST_READINGS, "none"), watermark(200_000)])
@@ -84,7 +84,7 @@ def test_a_unit_takes_so_many_readings() -> None:
 
 
 def test_landmarks_are_left_out_read_or_not() -> None:
-    """A step of nothing else has no release, no entry, and its time is over all the same."""
+    """A step with only landmarks has no release and no entry, but its time still passes."""
     policy = units(protection={"level": "landmark", "landmarks": [[0, 4]]})
     run = Run().feed_all([policy, reading(1, 9), reading(5, 1), landmarks(7, [40, 80]), reading(6, 9), reading(41, 9)])
     run.feed_all([watermark(40), watermark(80), reading(42, 1)])
@@ -112,7 +112,7 @@ def test_landmarks_are_left_out_read_or_not() -> None:
     ],
 )
 def test_a_version_that_reads_alike_takes_open_steps_over(members: dict[str, Any], kept: bool) -> None:  # noqa: FBT001
-    """Any other drops them unread, and their rows."""
+    """Any other version drops them and their rows unread."""
     run = Run(limited(lifetime_nano=10**17, accept_weaker_policies=True))
     value = members.get("value", {})
     if value.get("kind") == "category":
@@ -129,7 +129,7 @@ def test_a_version_that_reads_alike_takes_open_steps_over(members: dict[str, Any
 
 
 def test_a_version_marked_weaker_drops_what_is_open() -> None:
-    """Where it is weaker: it was promised together with what comes."""
+    """This applies if it is weaker: open data share a guarantee with later data."""
     run = Run(limited(lifetime_nano=10**17, accept_weaker_policies=True))
     first = units(protection={"level": "landmark", "landmarks": [200]})
     run.feed_all([first, reading(11, 1), units(2, protection={"level": "landmark"}) | {"weaker": True}, watermark(80)])
@@ -138,7 +138,7 @@ def test_a_version_marked_weaker_drops_what_is_open() -> None:
 
 
 def test_a_closed_series_drops_what_is_open() -> None:
-    """Nothing of it is released, and no row of it stays."""
+    """None of it is released, and none of its rows stay."""
     run = Run().feed_all([units(), reading(11, 1), {"type": "close", "series": "sugar-1"}])
     assert run.collection == Collection(bytes(32))
     assert run.rows["sugar-1"].open_units is None
@@ -147,7 +147,7 @@ def test_a_closed_series_drops_what_is_open() -> None:
 
 
 def test_readings_of_an_erased_epoch_are_refused_and_open_steps_passed_over() -> None:
-    """Nothing of them is released, spent or entered; the rows go."""
+    """Nothing of them is released, spent or entered; their rows are deleted."""
     whole = KeyRing(KEYS.fingerprint, 0, KEYS.secret, 100)
     later = whole.erased_before(1)
     assert later is not None
@@ -160,7 +160,7 @@ def test_readings_of_an_erased_epoch_are_refused_and_open_steps_passed_over() ->
 
 
 def test_steps_of_another_key_are_passed_over() -> None:
-    """Its rows open under that key alone; steps that open under the new one are decided."""
+    """Its rows open only under that key; steps that open under the new one are decided."""
     run = Run().feed_all([units(), reading(1, 1), reading(41, 2)])
     run.context = Context(KeyRing("fedcba9876543210", 0, bytes(32)))
     run.feed_all([reading(43, 2), reading(81, 3), watermark(200)])
@@ -169,7 +169,7 @@ def test_steps_of_another_key_are_passed_over() -> None:
 
 
 def test_the_far_future_is_refused_where_it_would_open_a_step() -> None:
-    """A step that is open takes readings whatever the limit is by now."""
+    """An open step accepts readings, whatever the limit is now."""
     run = Run(limited(max_future_ms=10))
     run.feed(units())
     run.feed(reading(11, 1), appended_ms=0)
@@ -180,7 +180,7 @@ def test_the_far_future_is_refused_where_it_would_open_a_step() -> None:
 
 
 def test_a_row_keeps_what_is_open() -> None:
-    """It is read back as it was written; a row without is as short as it was."""
+    """The row reads back as written; a row without open data is as short as before."""
     run = Run().feed_all([units(), reading(11, 1), reading(39, 1), reading(79, 1)])
     row = run.rows["sugar-1"]
     stored = dict(dump(row, None, set()))
@@ -189,7 +189,7 @@ def test_a_row_keeps_what_is_open() -> None:
 
 
 def test_landmark_units_that_have_a_reading_are_met() -> None:
-    """Unit by unit, as events are sent or accepted: the ledger tells of no unit, since landmarks are left out."""
+    """Each unit counts as events are sent or accepted: the ledger shows no unit, since landmarks are left out."""
     sent = [units(protection={"level": "landmark", "landmarks": [[10, 14], 81], "offset": 1}), reading(12, 1)]
     met = LandmarksMet()
     list(met.sent(json.dumps(record).encode() for record in [*sent, reading(13, 2), reading(30, 3)]))

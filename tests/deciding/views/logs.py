@@ -1,4 +1,4 @@
-"""Logs of a series with views, and what came of each of them alone."""
+"""Logs of a series with views, and the results of each one alone."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -36,17 +36,17 @@ VIEWS = (view("day", 8), view("week", 24))
 
 
 def context(*defaults: DefaultPolicy, limits: Limits = LIMITS) -> Context:
-    """Return a configuration; by default that of a base with two views."""
+    """Return a configuration, by default of a base with two views."""
     return Context(KEYS, defaults or (base(), *VIEWS), limits)
 
 
 def run_of(*records: Mapping[str, Any], of: Context | None = None) -> Run:
-    """Return a run that decided some records."""
+    """Return a run that decided the given records."""
     return Run(of or context()).feed_all(records)
 
 
 def entries(run: Run, series: str) -> list[Any]:
-    """Return the entries of a chain, read."""
+    """Return the parsed entries of a chain."""
     return [entry for entry in map(orjson.loads, run.ledger) if entry["series"] == series]
 
 
@@ -57,7 +57,7 @@ def refused(run: Run) -> list[tuple[str | None, str, int]]:
 
 @st.composite
 def logs(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Return records of one base with views and of another series: in time and out of it, valid and not."""
+    """Return records of one base with views and of another series: in time or not, valid or not."""
     now, found = 0, []
     for _ in range(draw(st.integers(1, 40))):
         now += draw(st.integers(0, 9))
@@ -80,7 +80,7 @@ def logs(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 def version(number: int, now: int) -> dict[str, Any]:
-    """Return a version of the base's policy that adds landmarks to come."""
+    """Return a version of the base's policy that adds future landmarks."""
     protection = {"level": "landmark", "step": UNIT, "landmarks": [now + 40, [now + 50, now + 60]]}
     scheme, value = {"name": "uniform"}, NUMBER
     return {"version": number, "epsilon": 1.0, "protection": protection, "scheme": scheme, "value": value}

@@ -1,4 +1,4 @@
-"""Views in a worker: any cut into batches, any crash, and rows told by the ledger give what one run gives."""
+"""Views in a worker: any batches, any crash, and rows rebuilt from the ledger give the same as one run."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ from tests.suite.speeds import scaled
 @given(log=logs(), cuts=st.lists(st.integers(0, 40), max_size=5), dies=st.sets(st.integers(0, 5)))
 @settings(max_examples=scaled(100))
 def test_any_cut_and_any_crash_give_the_same_bytes(log: Sequence[Any], cuts: list[int], dies: set[int]) -> None:
-    """A batch that is lost is decided again from the rows: base and views alike."""
+    """A lost batch is decided again from the rows, for base and views alike."""
     records = records_of(log)
     bounds = sorted({0, len(records), *(min(cut, len(records)) for cut in cuts)})
     out: Out = {}
@@ -51,7 +51,7 @@ def test_any_cut_and_any_crash_give_the_same_bytes(log: Sequence[Any], cuts: lis
 @given(log=logs())
 @settings(max_examples=scaled(100))
 def test_the_ledger_tells_the_rows_of_base_and_views(log: Sequence[Any]) -> None:
-    """All but what is open, and which views were refused: these the input and the rejects tell."""
+    """The exceptions are open data and refused views, which come from the input and the rejects."""
     run = run_of(*log)
     told = rebuilt(run.context, run.ledger, run.releases)
     known = {

@@ -1,4 +1,4 @@
-"""What a base hands to its views: readings, watermarks, landmarks and its end, each with outcomes of its own."""
+"""What a base passes to its views: readings, watermarks, landmarks and its end, each with its own outcomes."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ from tests.units import landmarks, reading, watermark
 
 
 def test_one_reading_goes_to_base_and_views() -> None:
-    """The first one begins them all, in the order of the configuration; a view's first entry says that it is one."""
+    """The first reading begins them all, in configuration order; a view's first entry marks it as a view."""
     run = run_of(reading(0, 5, BASE), reading(8, 5, BASE), reading(24, 6, BASE))
     assert [entry["entry"] for entry in entries(run, BASE)] == ["policy", "release", "release", "release"]
     assert [entry["entry"] for entry in entries(run, DAY)] == ["policy", "release", "release"]
@@ -67,7 +67,7 @@ def test_claims_of_base_and_views_add_up_under_the_cap() -> None:
 )
 @pytest.mark.parametrize("begun", [False, True])
 def test_what_is_sent_to_a_view_is_malformed(record: dict[str, object], *, begun: bool) -> None:
-    """Whether it has begun or not, but for policies."""
+    """This holds before and after it has begun, except for policies."""
     run = run_of(*([reading(0, 5, BASE)] if begun else []))
     before = list(run.ledger)
     run.feed(record)
@@ -85,7 +85,7 @@ def test_there_are_no_views_of_views() -> None:
 
 
 def test_ids_of_views_are_no_longer_than_those_of_series() -> None:
-    """The view is not made; its base goes on."""
+    """The view is not created; its base continues."""
     each = default("*", protection={"level": "landmark"})
     of = context(replace(each, view="day"), each)
     fits, long = "p/" + "a" * 194, "p/" + "a" * 195
@@ -101,7 +101,7 @@ def test_each_target_rejects_for_itself() -> None:
 
 
 def test_a_watermark_is_for_those_that_wait_for_one() -> None:
-    """A base of one reading a step takes none, and is not told so where a view took it."""
+    """A base with one reading per step accepts none, and is not told so if a view accepted it."""
     run = run_of(reading(0, 5, BASE), watermark(8, BASE))
     assert refused(run) == [(WEEK, "duplicate", 1)], "its step has not ended"
     assert [entry["entry"] for entry in entries(run, DAY)] == ["policy", "release"]
@@ -117,7 +117,7 @@ def test_a_base_that_refuses_its_first_record_makes_no_view() -> None:
 
 
 def test_a_person_without_a_cap_has_no_views() -> None:
-    """The configured cap is that of new ones: somebody who claimed before it was set has none."""
+    """The configured cap applies to new persons: a person who claimed before it was set has none."""
     limits = Limits(member_separator="/", lifetime_nano=2 * 10**14)
     run = run_of(reading(0, 5, BASE), of=context(base(), limits=limits))
     run.context = context()
@@ -127,7 +127,7 @@ def test_a_person_without_a_cap_has_no_views() -> None:
 
 
 def test_the_end_of_a_base_ends_its_views() -> None:
-    """What is open is dropped unread, and a record after it is rejected once."""
+    """Open data are dropped unread, and a later record is rejected once."""
     run = run_of(reading(0, 5, BASE), {"type": "close", "series": BASE}, reading(30, 5, BASE))
     assert [entries(run, series)[-1]["entry"] for series in (BASE, DAY, WEEK)] == ["close"] * 3
     assert all(run.rows[series].state.closed for series in (BASE, DAY, WEEK))
@@ -155,7 +155,7 @@ OTHERS = [
 
 @pytest.mark.parametrize("protection", OTHERS)
 def test_versions_that_protect_otherwise_are_refused(protection: dict[str, object]) -> None:
-    """Level, unit and window are those of all: of a base's versions, and of a view's."""
+    """Level, unit and window are the same for all versions of a base and of a view."""
     limits = Limits(member_separator="/", member_nano=10**15, lifetime_nano=2 * 10**14, accept_weaker_policies=True)
     run = run_of(reading(0, 5, BASE), of=Context(KEYS, context().defaults, limits))
     rows = dict(run.rows)
@@ -179,7 +179,7 @@ def test_a_view_that_protects_otherwise_than_its_base_never_begins(protection: d
 
 
 def test_a_view_may_have_later_versions() -> None:
-    """With the landmarks of its base that are to come, and none of its own."""
+    """It has its base's future landmarks, and none of its own."""
     run = run_of(reading(0, 5, BASE), landmarks(100, series=BASE))
     later = policy(DAY, 2, epsilon=1e4, protection={"level": "landmark", "step": UNIT})
     run.feed(later)
@@ -193,7 +193,7 @@ def test_a_view_may_have_later_versions() -> None:
 
 
 def test_dummies_and_collected_data_have_no_views() -> None:
-    """Neither as a base nor as a version of one."""
+    """They are refused both as a base and as a version of one."""
     dummies = {"method": "padding", "probability": 0.5, "start": 0, "end": 40}
     hidden = base(dummies=dummies, protection={"spare": 0})
     run = run_of(reading(0, 5, BASE), of=context(hidden, *context().defaults[1:]))

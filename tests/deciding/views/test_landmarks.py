@@ -1,4 +1,4 @@
-"""One set of landmarks for a base and its views: whatever brings one, each of them has it, at its time, or none."""
+"""One set of landmarks for a base and its views: all have a given landmark, at its time, or none has it."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ TIGHT = view("day", 8, protection={"spare": 0})
 
 
 def test_landmarks_reach_base_and_views() -> None:
-    """One registration, an entry in each chain; what has passed costs each what it costs there."""
+    """One registration makes an entry in each chain; a past landmark costs each one its own charge."""
     run = run_of(*(reading(at, 5, BASE) for at in range(0, 30, UNIT)), landmarks(0, 40, series=BASE))
     for series in (BASE, DAY, WEEK):
         last = entries(run, series)[-1]
@@ -36,7 +36,7 @@ def test_landmarks_reach_base_and_views() -> None:
 
 
 def test_one_refusal_refuses_the_landmark_for_all() -> None:
-    """Nobody is charged, and there is one reject, of the base."""
+    """Nothing is charged, and there is one reject, from the base."""
     run = run_of(*(reading(at, 5, BASE) for at in range(0, 30, UNIT)), of=context(base(), TIGHT, view("week", 24)))
     before = list(run.ledger)
     rows = dict(run.rows)
@@ -46,7 +46,7 @@ def test_one_refusal_refuses_the_landmark_for_all() -> None:
 
 
 def test_a_version_of_the_base_registers_its_landmarks_in_the_views() -> None:
-    """Those that are new; if a view refuses one, nothing is adopted."""
+    """New landmarks are registered; if a view refuses one, nothing is adopted."""
     run = run_of(reading(0, 5, BASE), reading(2, 5, BASE))
     run.feed({"type": "policy", "series": BASE, **version(2, 10)})
     assert [entry["entry"] for entry in entries(run, DAY)] == ["policy", "landmarks"]
@@ -61,7 +61,7 @@ GRIDS: dict[int, dict[str, object]] = {0: {}, 1: {"unit": UNIT, "open_steps": 1,
 
 @pytest.mark.parametrize(("offset", "unit"), [(4, [24, 26]), (5, [23, 25])])
 def test_landmarks_keep_their_time_where_steps_begin_elsewhere(offset: int, unit: list[int]) -> None:
-    """Units are counted from where the steps of a policy begin; what is a landmark is a time, and no number."""
+    """Units are counted from where a policy's steps begin; a landmark is a time, not an index."""
     grid, value = GRIDS[offset % UNIT], MEAN if offset % UNIT else NUMBER
     first, daily = base(protection=grid, value=value), view("day", 8, protection={"offset": offset})
     run = run_of(reading(8, 5, BASE), landmarks(24, series=BASE), of=context(first))
@@ -74,7 +74,7 @@ def test_landmarks_keep_their_time_where_steps_begin_elsewhere(offset: int, unit
 
 
 def test_a_version_of_the_base_on_another_grid_names_the_same_landmarks() -> None:
-    """Those that the views have already are not registered again, and the others at their time."""
+    """Landmarks that the views already have are not registered again; the others are, at their time."""
     slow = base(protection={"step": 8, "unit": UNIT, "open_steps": 1, "landmarks": [60]}, value=MEAN)
     run = run_of(reading(0, 5, BASE), reading(8, 5, BASE), of=context(slow, *VIEWS))
     shifted = {"level": "landmark", "step": 8, "unit": UNIT, "open_steps": 1, "offset": 4, "landmarks": [60, 80]}
@@ -84,7 +84,7 @@ def test_a_version_of_the_base_on_another_grid_names_the_same_landmarks() -> Non
 
 
 def test_a_view_does_not_decide_what_a_version_of_its_base_passes_over() -> None:
-    """A version names no landmark before its first step, so no view that begins under it spends there."""
+    """A version names no landmark before its first step, so a view that begins under it spends nothing there."""
     daily = base(protection={"step": 8, "unit": UNIT, "open_steps": 1}, value=MEAN)
     run = run_of(*(reading(at, 5, BASE) for at in (0, 8)), landmarks(12, series=BASE), of=context(daily))
     weekly = {"level": "landmark", "step": 24, "unit": UNIT, "open_steps": 1}
@@ -97,7 +97,7 @@ def test_a_view_does_not_decide_what_a_version_of_its_base_passes_over() -> None
 
 
 def test_a_view_that_was_closed_alone_refuses_landmarks_of_what_it_decided() -> None:
-    """`recover` closes a series whose releases are lost: nothing can be charged to it any more."""
+    """`recover` closes a series whose releases are lost: it can no longer be charged."""
     run = run_of(*(reading(at, 5, BASE) for at in range(0, 30, UNIT)))
     row = run.rows[DAY]
     run.rows[DAY] = replace(row, state=replace(row.state, closed=True))
@@ -110,7 +110,7 @@ def test_a_view_that_was_closed_alone_refuses_landmarks_of_what_it_decided() -> 
 
 
 def test_a_version_whose_landmark_a_view_refuses_is_refused() -> None:
-    """The view decided steps that are still to come for its base: then neither moves."""
+    """The view decided steps that are still ahead for its base, so neither changes."""
     slow = base(protection={"step": 24, "unit": UNIT, "open_steps": 1, "spare": 0}, value=MEAN)
     run = run_of(*(reading(at, 5, BASE) for at in range(0, 20, UNIT)), of=context(slow, TIGHT))
     assert entries(run, DAY)[-1]["entry"] == "release"
@@ -123,7 +123,7 @@ def test_a_version_whose_landmark_a_view_refuses_is_refused() -> None:
 
 
 def test_a_view_that_begins_later_has_the_landmarks_of_its_base() -> None:
-    """Registered ones too; it counts from its first entry on, and what came before it never saw."""
+    """This includes registered ones; it counts from its first entry on, and never saw anything earlier."""
     run = run_of(reading(0, 5, BASE), landmarks(20, series=BASE), of=context(base()))
     run.context = context()
     run.feed(reading(6, 5, BASE))
@@ -135,7 +135,7 @@ def test_a_view_that_begins_later_has_the_landmarks_of_its_base() -> None:
 
 
 def test_a_view_that_the_configuration_lacks_keeps_the_landmarks_of_its_base() -> None:
-    """It takes no readings and no policies any more; late landmarks still count in it, and its base ends it."""
+    """It accepts no more readings or policies; late landmarks still count in it, and its base ends it."""
     run = run_of(*(reading(at, 5, BASE) for at in range(0, 30, UNIT)))
     run.context = context(base(), view("week", 24))
     count = len(entries(run, DAY))

@@ -1,4 +1,4 @@
-"""Views whose steps are read in memory: a worker that lost it, and read the input again, is the one that did not."""
+"""Views with steps read in memory: a worker that lost it and reread the input equals one that did not."""
 
 from dataclasses import replace
 from typing import Any
@@ -24,7 +24,7 @@ Timed = tuple[int, dict[str, Any]]  # when the broker appended a record, and the
 
 
 def of(**first: Any) -> Context:
-    """Return a configuration whose views take several readings a step, and their base as `first` says."""
+    """Return a configuration whose views take several readings per step, with a base as ``first`` says."""
     made = default("p-*/sugar", epsilon=1e5, protection=_protection("sum", 2), value=NUMBER)
     views = replace(made, view="sum"), replace(made, view="max", policy=_policy("max", 1))
     return context(base(protection={"step": STEP} | first), *views, limits=NOW)
@@ -39,14 +39,14 @@ def _policy(aggregate: str, open_steps: int) -> Any:
 
 
 def inputs(log: list[Timed]) -> list[InputRecord]:
-    """Return a log as it lies on its partition."""
+    """Return a log as it is on its partition."""
     records = ((at, orjson.dumps(record)) for at, record in log)
     return [InputRecord("events", 0, nth, at, None, value) for nth, (at, value) in enumerate(records)]
 
 
 @st.composite
 def logs(draw: st.DrawFn) -> list[Timed]:
-    """Return records of one base that come in time, late, and too early for the broker's clock."""
+    """Return records of one base that are in time, late, or too early for the broker's clock."""
     now, log = 0, list[Timed]()
     for _ in range(draw(st.integers(1, 40))):
         now += draw(st.integers(0, 6))
@@ -64,13 +64,13 @@ def logs(draw: st.DrawFn) -> list[Timed]:
 @settings(max_examples=scaled(75), suppress_health_check=[HealthCheck.too_slow])
 @given(logs(), st.sampled_from(({}, {"within": "last", "open_steps": 1})), st.data())
 def test_recalled_readings_are_those_that_were_lost(log: list[Timed], first: dict[str, Any], data: Any) -> None:
-    """Of base and views, wherever batches are cut and whichever are lost; all outputs are the same, to the byte."""
+    """This covers base and views for any cut or lost batches; all outputs are the same to the byte."""
     live_through_crashes(inputs(log), data, of(**first))
     event(f"base reads: {bool(first)}")
 
 
 def test_what_is_refused_as_future_is_read_by_no_view() -> None:
-    """A recall asks no clock: so what belongs to a step that a view reads is in time for all, and read for good."""
+    """A recall checks no clock, so a reading for an open view step is in time for all, and is read permanently."""
     log: list[Timed] = [(0, reading(2, 1, BASE)), (0, reading(7, 2, BASE)), (0, reading(17, 2, BASE))]
     worker = Worker(of())
     worker.batch(inputs(log))

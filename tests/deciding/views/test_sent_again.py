@@ -1,4 +1,4 @@
-"""A log sent again without what all of its series refused comes to the same bytes."""
+"""A log sent again without the records that all its series refused gives the same bytes."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ VIEWS = {BASE: (DAY, WEEK)}
 
 
 def kept(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what `resend` sends of a log: readings and watermarks unless all refused them, other records if nobody."""
+    """Return what `resend` sends: readings and watermarks unless all refused them, other records if nobody did."""
     run, refusals = run_of(*log), Refusals()
     for series, reason, offset in refused(run):
         refusals.add(offset, series, reason)
@@ -30,7 +30,7 @@ def kept(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @given(log=logs())
 @settings(max_examples=scaled(100))
 def test_what_is_sent_again_comes_to_the_same_bytes(log: list[dict[str, Any]]) -> None:
-    """No release and no entry is lost or new: who refused a record that another took refuses it again."""
+    """No release or entry is lost or new: a series that refused a record taken by another refuses it again."""
     sent, run = kept(log), run_of(*log)
     again = run_of(*sent)
     assert (again.releases, again.ledger) == (run.releases, run.ledger)
@@ -38,7 +38,7 @@ def test_what_is_sent_again_comes_to_the_same_bytes(log: list[dict[str, Any]]) -
 
 
 def test_what_a_view_took_is_sent_again() -> None:
-    """It was late for the base alone; what is late for all is left out."""
+    """It was late only for the base; a record late for all is omitted."""
     log = [reading(at, 5, BASE) for at in (8, 13, 11, 3, 30, 9)]
     assert {orjson.loads(one)["offset"] for one in run_of(*log).rejects} == {2, 3, 5}
     assert kept(log) == [*log[:3], log[3], log[4]]

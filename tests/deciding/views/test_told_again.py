@@ -1,4 +1,4 @@
-"""Which views were refused, as the rejects tell it to whoever rebuilds the rows."""
+"""Which views were refused, as the rejects show when rows are rebuilt."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,7 +20,7 @@ TIGHT = context(base(), view("day", 8), view("week", 24), limits=replace(LIMITS,
 
 
 def views_told(run: Run, of: Context) -> Views:
-    """Return the views of the base as ledger and rejects tell them."""
+    """Return the views of the base according to ledger and rejects."""
     found = map(orjson.loads, run.rejects)
     rejects = [one["series"] for one in found if one["series"] and may_tell_a_view(one["reason"], one["timestamp"])]
     rows = rebuilt(of, run.ledger, run.releases).rows
@@ -31,13 +31,13 @@ def views_told(run: Run, of: Context) -> Views:
 @given(log=logs())
 @settings(max_examples=scaled(50))
 def test_the_rejects_tell_which_views_were_refused(log: list[dict[str, Any]]) -> None:
-    """So nobody rejects a view a second time."""
+    """As a result, no view is rejected a second time."""
     run = run_of(*log, of=TIGHT)
     assert views_told(run, TIGHT) == (run.rows[BASE].views if BASE in run.rows else NO_VIEWS)
 
 
 def test_the_reject_of_a_policy_tells_of_no_view() -> None:
-    """It is of a record, and the view may begin with the next reading."""
+    """It concerns a record, and the view may begin with the next reading."""
     of = context(base(), view("week", 24))
     run = run_of(reading(0, 5, BASE), of=of)
     run.context = context()
@@ -46,7 +46,7 @@ def test_the_reject_of_a_policy_tells_of_no_view() -> None:
 
 
 def test_an_ordinary_series_beside_tells_of_no_view() -> None:
-    """Its id holds the separator twice, as that of a view does; the cap has no room for it."""
+    """Its id contains the separator twice, like a view's id; the cap has no room for it."""
     of = context(base(), default(f"{BASE}/other"), limits=replace(LIMITS, member_nano=2 * 10**14))
     run = run_of(reading(0, 5, BASE), reading(0, 5, f"{BASE}/other"), of=of)
     assert [(one["series"], one["reason"]) for one in map(orjson.loads, run.rejects)] == [

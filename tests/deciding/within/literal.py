@@ -16,9 +16,9 @@ def number_like(found: object) -> bool:
 def literal(  # noqa: C901 (all of the rules in one place)
     log: Iterable[dict[str, Any]], form: dict[str, Any], value: dict[str, Any]
 ) -> tuple[list[tuple[int, Fraction | None]], list[tuple[int, str]]]:
-    """Return the steps that are decided with what they come to (None: a gap that is filled), and the rejects.
+    """Return the decided steps with their results (None: a filled gap), and the rejects.
 
-    ``log`` holds readings and watermarks of one series, ``form`` is the protection, ``value`` a number's.
+    ``log`` has readings and watermarks of one series, ``form`` is the protection, and ``value`` that of a number.
     """
     aggregate, lateness = form["within"], form["open_steps"]
     first: int | None = None

@@ -28,7 +28,7 @@ KINDS = [("number", aggregate) for aggregate in AGGREGATES] + [("category", "las
 def told(
     present: tuple[bool, ...], kind: str, aggregate: str, level: dict[str, Any], scheme: Any
 ) -> tuple[list[bytes], list[bytes], list[bytes]]:
-    """Return what is written of three steps, some of which read the value that stands for no reading."""
+    """Return the output for three steps, some of which read the value that represents a missing reading."""
     absent, value = VALUES[kind]
     protection = {**level, "absent": absent}
     run = Run()
@@ -56,7 +56,7 @@ def test_which_steps_had_a_reading_shows_nowhere(kind: str, aggregate: str, leve
 
 
 def test_a_filled_gap_costs_nothing_and_shows() -> None:
-    """With "approximated" a step without a reading repeats the last release; before there is one it is withheld."""
+    """With "approximated", a step without a reading repeats the last release, or is withheld before the first."""
     run = Run().feed_all([
         within(protection={"level": "user", "length": 4, "absent": "approximated"}, epsilon=4.0),
         watermark(0),
@@ -76,7 +76,7 @@ def test_a_filled_gap_costs_nothing_and_shows() -> None:
 
 
 def test_an_absent_landmark_leaves_its_share() -> None:
-    """A gap that is filled at a landmark spends nothing, and later shares grow, as those of any absent landmark."""
+    """A filled gap at a landmark spends nothing, and later shares grow, as with any absent landmark."""
     landmarks = {"level": "landmark", "landmarks": [0, 10, 20], "absent": "approximated"}
     log = [within(protection=landmarks, epsilon=1.0), watermark(0), watermark(20), reading(25, 1), watermark(30)]
     entries = [json.loads(entry) for entry in Run().feed_all(log).ledger]

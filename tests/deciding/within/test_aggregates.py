@@ -1,4 +1,4 @@
-"""What the readings of a step come to: exact, whatever comes late, twice or out of order."""
+"""The aggregate of a step's readings: exact, even if readings are late, repeated or out of order."""
 
 import json
 from fractions import Fraction
@@ -36,7 +36,7 @@ def drawn(seed: int) -> tuple[list[dict[str, Any]], dict[str, Any], dict[str, An
 
 
 def decided(run: Run) -> list[tuple[int, Fraction | None]]:
-    """Return the steps of a run's releases with what was measured."""
+    """Return the steps of a run's releases with their measurements."""
     found = [json.loads(release) for release in run.releases]
     return [
         (one["timestamp"] // STEP, Fraction(str(one["measurement"])) if "measurement" in one else None) for one in found
@@ -45,7 +45,7 @@ def decided(run: Run) -> list[tuple[int, Fraction | None]]:
 
 @pytest.mark.parametrize("block", range(10))
 def test_a_thousand_random_logs_come_to_what_the_rules_say(block: int) -> None:
-    """Without noise (at this budget it is 0 but once in e^100 draws), release for release, reject for reject."""
+    """Without noise (0 except once in e^100 draws at this budget), every release and reject matches."""
     for seed in range(100 * block, 100 * block + 100):
         log, form, value = drawn(seed)
         run = Run().feed_all([within(protection=form, value=value, epsilon=1e6), *log])
@@ -56,7 +56,7 @@ def test_a_thousand_random_logs_come_to_what_the_rules_say(block: int) -> None:
 
 
 def test_the_draws_hold_what_they_are_about() -> None:
-    """The control: late, doubled, early, invalid ones, gaps, and steps of many readings are all among them."""
+    """As a control, late, repeated, early and invalid readings, gaps, and steps with many readings all occur."""
     reasons: set[str] = set()
     steps: list[Fraction | None] = []
     for seed in range(100):
@@ -72,9 +72,9 @@ def test_the_draws_hold_what_they_are_about() -> None:
 @settings(max_examples=scaled(75), suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(PROTECTIONS), st.integers(0, 10**6), st.data())
 def test_a_step_is_released_as_one_observation_is(level: dict[str, Any], seed: int, data: st.DataObject) -> None:
-    """At any budget: under the same key, one observation of what its readings come to gives the same release.
+    """At any budget and under the same key, one observation of the aggregate gives the same release.
 
-    So all that is known of the law of a single observation's release holds for that of a step's readings.
+    Therefore, everything known about the law of a single observation's release holds for that of a step's readings.
     """
     log, form, value = drawn(seed)
     scheme = data.draw(st.sampled_from(SCHEMES_OF[str(level["level"])]))

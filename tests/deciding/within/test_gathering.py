@@ -20,12 +20,12 @@ LANDMARK = {"level": "landmark", "landmarks": [20]}
 
 
 def steps(run: Run) -> list[tuple[int, Any]]:
-    """Return the steps that were released, with their values."""
+    """Return the released steps with their values."""
     return [(one["timestamp"], one.get("value")) for one in map(json.loads, run.releases)]
 
 
 def test_a_reading_closes_the_steps_behind_it_all_at_once() -> None:
-    """Up to i - open_steps, in order; those without a reading are passed over."""
+    """It closes steps up to i - open_steps in order, and skips those without a reading."""
     run = Run().feed_all([within(open_steps=4), reading(31, 3), reading(2, 1), reading(18, 2)])
     assert not run.releases
     outcome = run.feed(reading(75, 5))
@@ -39,7 +39,7 @@ def test_a_reading_closes_the_steps_behind_it_all_at_once() -> None:
 
 
 def test_a_watermark_closes_steps_for_good() -> None:
-    """Also before any reading, and steps that had none; a seed that is there is not looked at."""
+    """This holds before any reading, and for empty steps; a seed is ignored."""
     run = Run().feed_all([within(), watermark(25), reading(19, 1), reading(20, 2), watermark(29), watermark(19)])
     run.feed({**watermark(30), "seed": "5e" * 32})
     assert steps(run) == [(20, 2.0)]
@@ -47,7 +47,7 @@ def test_a_watermark_closes_steps_for_good() -> None:
 
 
 def test_a_series_says_which_watermarks_it_takes() -> None:
-    """None with one observation a step; with `collect` those that have a seed; nobody knows where no policy is."""
+    """With one observation per step, none; with `collect`, those with a seed; without a policy, it is unknown."""
     collect: dict[str, Any] = {
         "value": {"kind": "counts", "keys": ["walk"]},
         "collect": {"neighbours": "replace", "open_steps": 1},
@@ -59,7 +59,7 @@ def test_a_series_says_which_watermarks_it_takes() -> None:
 
 
 def test_a_step_takes_so_many_readings() -> None:
-    """The next one is too large, before its value is looked at; the step is decided by the others."""
+    """The next reading is too large, before its value is inspected; the step is decided by the others."""
     step = {"step": 20_000}
     run = Run().feed_all([within(aggregate="last", protection=step), *(reading(at, 1) for at in range(MOST_READINGS))])
     run.feed_all([reading(MOST_READINGS, "none"), reading(5, "none"), watermark(20_000)])
@@ -68,7 +68,7 @@ def test_a_step_takes_so_many_readings() -> None:
 
 
 def test_an_invalid_reading_is_refused_by_itself() -> None:
-    """It neither opens nor closes anything, nor uses its moment up; a substitute is read in its place."""
+    """It opens and closes nothing, and does not use its moment; a substitute would be read in its place."""
     run = Run().feed_all([within(open_steps=1), reading(1, 1), reading(11, "none"), reading(2, None), reading(2, 2)])
     run.feed(watermark(10))
     assert run.reasons == ["invalid-value", "invalid-value"]
@@ -80,7 +80,7 @@ def test_an_invalid_reading_is_refused_by_itself() -> None:
 
 
 def test_the_far_future_is_refused_where_it_would_open_a_step() -> None:
-    """A step that is open takes readings whatever the limit is by now."""
+    """An open step accepts readings, whatever the limit is now."""
     run = Run(limited(max_future_ms=10))
     run.feed(within())
     run.feed(reading(11, 1), appended_ms=0)
@@ -118,7 +118,7 @@ def test_readings_of_an_erased_epoch_are_refused_and_open_steps_passed_over() ->
     ],
 )
 def test_a_version_that_reads_alike_takes_open_steps_over(members: dict[str, Any], kept: bool) -> None:  # noqa: FBT001
-    """Any other drops them unread: they belong to the version before."""
+    """Any other version drops them unread: they belong to the previous version."""
     run = Run(limited(lifetime_nano=10**15, accept_weaker_policies=True))
     run.feed_all([within(), reading(11, 1), reading(12, 2), within(2, **members) | {"weaker": True}])
     assert not run.rejects
@@ -139,7 +139,7 @@ def test_a_closed_series_drops_what_is_open() -> None:
 
 
 def test_an_open_step_becomes_a_landmark_at_no_charge() -> None:
-    """It is not decided, whatever it has read."""
+    """It is not decided, whatever readings it has."""
     run = Run().feed_all([within(protection={"level": "landmark"}, epsilon=1.0), reading(1, 1), reading(11, 1)])
     run.feed_all([{"type": "landmarks", "series": "ward-3", "add": [5, 15]}, watermark(20)])
     entries = [json.loads(entry) for entry in run.ledger[1:]]
@@ -148,7 +148,7 @@ def test_an_open_step_becomes_a_landmark_at_no_charge() -> None:
 
 
 def test_a_bound_is_due_at_the_step_that_is_decided() -> None:
-    """Several versions may begin where one record closes several steps; open steps go on under them."""
+    """Several versions may begin if one record closes several steps; open steps continue under them."""
     form = {"level": "user", "length": 2}
     log = [within(protection=form, epsilon=1.0, open_steps=4, renew=[15, 25]), reading(5, 1), reading(12, 2)]
     log += [reading(22, 3), reading(38, 4), reading(23, 3), watermark(50)]
@@ -172,7 +172,7 @@ def _drop(_key: object, _value: bytes, _at: int, _headers: object) -> None:
 
 
 def test_a_member_claims_with_the_first_reading() -> None:
-    """Under a default policy: the member's entry comes first, then the policy's."""
+    """Under a default policy, the member's entry comes first, then the policy's."""
     form = {"level": "event", "step": 10, "within": "sum", "open_steps": 1}
     limits = Limits(lifetime_nano=10**9, member_separator="/", member_nano=10**9)
     context = Context(KEYS, (default("*", protection=form),), limits)
@@ -192,7 +192,7 @@ def test_a_member_claims_with_the_first_reading() -> None:
 
 
 def test_a_watermark_adopts_a_default_policy_that_fills_gaps() -> None:
-    """Before it readings are early, and adopt nothing."""
+    """Earlier readings are early, and adopt nothing."""
     form = {"level": "event", "step": 10, "within": "sum", "open_steps": 1, "absent": 1}
     run = Run(Context(KEYS, (default("*", protection=form),)))
     run.feed_all([reading(5, 1), watermark(0), reading(5, 2), reading(15, 2), watermark(30)])
@@ -201,7 +201,7 @@ def test_a_watermark_adopts_a_default_policy_that_fills_gaps() -> None:
 
 
 def test_what_a_watermark_may_close_is_bounded() -> None:
-    """Only where every step is decided; without `absent` none but open ones are."""
+    """This applies only if every step is decided; without `absent`, only open steps are."""
     for form, refused in (({"absent": 1}, ["future"]), ({"absent": "approximated"}, ["future"]), ({}, [])):
         run = Run().feed_all([within(protection=form), watermark(0), watermark(100_010)])
         assert run.reasons == refused
@@ -213,7 +213,7 @@ def test_what_a_watermark_may_close_is_bounded() -> None:
 
 
 def test_lost_readings_are_told() -> None:
-    """A row that says a step is open, without its readings: nothing is decided by a part of them."""
+    """If a row has an open step whose readings are missing, no decision is made from only part of them."""
     run = Run().feed_all([within(), reading(11, 1)])
     run.collection = Collection(bytes(32))
     for record in (reading(12, 1), reading(35, 1), watermark(20)):
@@ -222,7 +222,7 @@ def test_lost_readings_are_told() -> None:
 
 
 def test_readings_go_one_by_one() -> None:
-    """Among events that columns take: the same bytes both ways, and columns take the single observations alone."""
+    """Among events that columns take, the bytes are the same both ways; columns take only single observations."""
     several = {"level": "event", "step": 10, "within": "sum", "open_steps": 1}
     context = Context(
         KeyRing("0123456789abcdef", 0, bytes(range(32))),
