@@ -145,7 +145,7 @@ def test_a_line_is_written_once_a_minute_with_its_count() -> None:
 
 
 def test_a_count_is_told_when_nothing_follows() -> None:
-    """`tell` reports it at the end of the minute, `close` at the end of the process; single lines come once."""
+    """`write_counts` reports it at the minute's end, `close` at the process's end; single lines come once."""
     written = Written()
     for line in ("one", "two", "two"):
         written.log(line)

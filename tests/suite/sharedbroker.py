@@ -1,4 +1,4 @@
-"""One real broker per run: the first test process to need it starts it, and the run's first one ends it.
+"""One real broker per run: the first test process to need it starts it, the run's initial process ends it.
 
 Test processes of pytest-xdist know the folder in which it runs, where `LocalBroker.find` finds its address.
 """

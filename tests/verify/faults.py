@@ -224,7 +224,7 @@ def forgotten_in_columns(row: SeriesRow) -> AbstractContextManager[SeriesRow]:
 
 
 def coin_that_sees(row: SeriesRow) -> AbstractContextManager[SeriesRow]:
-    """Plant a coin that depends on the value: few steps are published at one end of the range, others all."""
+    """Plant a coin that depends on the value: at one range end few steps are published, at other values all."""
     kind = row.policy.kind
     near, _ = extremes(kind).cells
 

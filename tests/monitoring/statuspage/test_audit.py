@@ -45,7 +45,7 @@ def test_it_holds() -> None:
 
 
 def test_findings() -> None:
-    """Findings are listed by code with their meaning, and with series and message if allowed, else with a hint."""
+    """Findings are listed by code and meaning, with series and message if allowed, else a hint where these are."""
     metrics = measured(entries=5)
     metrics.count(AuditMetric.FINDINGS, 2, "fork")
     page = shown(metrics, ShownFinding("2026-01-01 00:00:00", "fork", "<home-7> 4", "<was changed>"))
