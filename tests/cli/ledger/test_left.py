@@ -100,7 +100,7 @@ def loss(ledgers: list[list[Record]], landmarks: set[int]) -> int:
 
 
 def test_old_steps_and_landmarks_of_old_steps_are_refused(site: Site) -> None:
-    """After the fence, both installations together lose at most one budget under the final landmarks."""
+    """Whatever is sent after the fence, both together lose at most one budget under the final landmarks."""
     old, _ = site.installed("old", [ruled("home", scheme={"name": "balanced"}), *readings("home", 0, 1, 2, 3)])
     begun, said = site.left("old")
     late = [{"type": "landmarks", "series": "home", "add": [step * HOUR]} for step in (0, 2, 3)]

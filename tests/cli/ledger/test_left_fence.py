@@ -76,7 +76,10 @@ def test_no_neighbours_lose_more_than_one_budget(level: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("level", ["event", "landmark", "landmark-3", "w-event-3"])
 def test_without_the_fence_more_is_lost(level: str, tmp_path: Path) -> None:
-    """As a control, the loss exceeds the budget without the fence. Level user limits only the sum either way."""
+    """As a control, without the fence the loss exceeds one budget, except at level user.
+
+    Level user has only the sum to keep, and keeps it with or without the fence.
+    """
     assert most_lost(level, tmp_path, fenced=False) > EPSILON
 
 

@@ -49,7 +49,7 @@ def test_worked_example(tmp_path: Path, cli: Cli) -> None:
     [(CAO, 0.15, 1.19224), (CAO, 0.22314, 9.21), (CAO, 0.22315, None), ([[0.8, 0.2], [0.1, 0.9]], 0.23, 0.79234)],
 )
 def test_suprema(tmp_path: Path, cli: Cli, matrix: object, epsilon: float, wanted: float | None) -> None:
-    """They are for the largest epsilon spent forever, and null from ln(1 / 0.8) = 0.223143... on."""
+    """The suprema assume the largest epsilon is spent forever, and are null from ln(1 / 0.8) = 0.223143... on."""
     question = {"backward": matrix, "forward": None, "epsilons": [0, epsilon, epsilon / 2]}
     found = answer(cli, ask(tmp_path, question))["supremum"]
     assert found["forward"] == epsilon

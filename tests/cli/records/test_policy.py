@@ -157,7 +157,7 @@ def test_a_calendar_lies_beside_its_policy(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_what_is_wrong_with_times_is_told_beside_the_rest(tmp_path: Path, cli: Cli) -> None:
-    """Both commands report them in every record of the file, together with an unknown member."""
+    """Both commands report wrong times in every record of the file, together with an unknown member."""
     wrong = policy("home-1", protection={"level": "landmark", "landmarks": ["2026-01-01", {"dates": []}], "spares": 1})
     file = written(tmp_path, wrong, policy("home-2", epsilon=-1, renew={"every": "month", "until": 5}))
     members = [

@@ -1,4 +1,4 @@
-"""The first and last statements of ``replay``: the guarantee used, and the sum without any guarantee."""
+"""What ``replay`` says first and last: the used part of the guarantee, and the sum no guarantee covers."""
 
 from pathlib import Path
 from typing import Any
