@@ -51,7 +51,7 @@ class PolicyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """One version of a policy; ``parameters`` are those of the record, kept for the ledger."""
+    """One version of a policy; ``parameters`` are the record's parameters, kept for the ledger."""
 
     version: int
     epsilon_nano: int
@@ -151,7 +151,7 @@ class Policy:
 
     @property
     def fixed(self) -> bool:
-        """Return whether landmarks cannot be added because they include dummies."""
+        """Return whether the landmarks include dummies, so that none can be added."""
         return isinstance(self.protection, LandmarkLevel) and self.protection.fixed
 
     def reaches_before(self, end_ms: int) -> bool:

@@ -96,9 +96,9 @@ Results = Generator[tuple[Part, Seen], None, None]
 def gathered(
     tried: Experiment, runs: int, results: Results, watch: Callable[[int, int], bool]
 ) -> dict[tuple[int, bool, int], Seen]:
-    """Return what was seen of each history, by pair, control and side.
+    """Return what was observed of each history, by pair, control and side.
 
-    ``watch`` receives the number of finished runs and the number of all runs, and returns whether to continue.
+    ``watch`` receives the number of finished runs and the total number of runs, and returns whether to continue.
     """
     found: dict[tuple[int, bool, int], list[Seen]] = {}
     done, total = 0, runs * tried.histories()

@@ -43,7 +43,7 @@ class CommittedOutputs:
         self._whole, self._gone, self._found = whole, gone, dict(found)
 
     def holds(self, offset: int, digest: str) -> bool:
-        """Return whether input ``offset`` has this output, counting each once; raise if it differs or is lost."""
+        """Return whether input ``offset`` has this output, and count it; raise if the output differs or is lost."""
         left = self._found.get(offset)
         if left is not None and digest in left:
             left.remove(digest)

@@ -174,7 +174,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         return records
 
     def _collect(self) -> None:
-        """Collect garbage, which Python would do only hours later in an idle worker.
+        """Collect garbage; in an idle worker, Python would otherwise do so only after hours.
 
         PRIVACY: fetches that the client dropped stay in reference cycles, some of them old, and Python keeps the
         numbers of freed floats in its free list. Only a collection of the oldest generation empties that list, so all

@@ -110,7 +110,7 @@ class Histogram(OfUnits):
 
     @property
     def reading(self) -> tuple[object, ...]:
-        """Return the parameters that affect how readings are interpreted: also the edges."""
+        """Return the parameters that affect how readings are interpreted, including the edges."""
         return (self.statistic, *self.item.reading, self.edges)
 
     @property
@@ -169,7 +169,7 @@ class ByBins(UnitAccuracy):
 
     @property
     def reading(self) -> tuple[object, ...]:
-        """Return the parameters that affect how readings are interpreted: also how local time divides units."""
+        """Return the parameters that affect how readings are interpreted, including the division by local time."""
         return (self.local.by, *self.of.reading)
 
     def quantise(self, raw: Raw) -> RawCells | None:

@@ -234,7 +234,7 @@ class Share(_Total):
 
     @property
     def reading(self) -> tuple[object, ...]:
-        """Return the parameters that affect how readings are interpreted: also the interval."""
+        """Return the parameters that affect how readings are interpreted, including the interval."""
         return (self.statistic, *self.item.reading, self.start, self.end)
 
     @property

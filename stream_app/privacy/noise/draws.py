@@ -174,7 +174,7 @@ class Draws:
         return allowed
 
     def noise(self, policy: Rule, starts_ms: Ints, spends_nano: Ints, cells: tuple[Ints]) -> tuple[Ints]:
-        """Return the cells with the noise that each spend allows, saturated; 0 where nothing is spent."""
+        """Return the noisy, saturated cells, with the noise that each spend allows; 0 where nothing is spent."""
         # PRIVACY: same argument as for `Number.perturb` and `noise_stream`: each raw cell leaves only in a keyed hash
         # and with discrete Laplace noise of rate e/D. Whether doubles suffice to decide a draw depends on the draws,
         # not on the cells.
