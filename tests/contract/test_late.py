@@ -76,7 +76,7 @@ async def test_a_late_copy_of_a_record_is_written_but_once(
 async def test_a_record_that_arrives_after_its_transaction_has_ended_is_refused(
     cluster: Cluster, topic: str, brokers: Brokers, writer: Writer
 ) -> None:
-    """If it were written, nobody would end the transaction it begins, and committed readers would wait forever."""
+    """If it were written, nobody would end its transaction; readers of committed records would wait forever."""
     await commit(writer, topic, b"0")
     await soon(lambda: ends(brokers, topic), (2, 2))
     assert await cluster.late(writer, "send", topic) is InvalidTxnState

@@ -169,7 +169,7 @@ async def test_two_open_transactions_hold_up_from_the_older_one(cluster: Cluster
 
 
 async def test_a_writer_is_held_to_its_order_of_calls(topic: str, writer: Writer) -> None:
-    """No record is sent outside a transaction, none begins within another, and none ends without beginning."""
+    """No record is sent outside a transaction; no transaction begins in another or ends without beginning."""
     with pytest.raises(IllegalOperation):
         await send(writer, topic, b"1")
     with pytest.raises(AssertionError):

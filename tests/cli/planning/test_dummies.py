@@ -112,7 +112,7 @@ def test_padding(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_for_people(tmp_path: Path, cli: Cli) -> None:
-    """A table of at most 21 options marks the drawn one, its cost and its effect on shares; there is a picture."""
+    """A table of at most 21 options marks the drawn one; cost, effect on shares and a picture are given too."""
     picture = tmp_path / "seen.png"
     end = START + 200 * HOUR
     found = cli("dummies", ask(tmp_path, end=end), "--picture", picture).out

@@ -72,7 +72,7 @@ def test_check_says_what_landmarks_get(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_plan_leads_with_it_and_names_its_price(tmp_path: Path, cli: Cli) -> None:
-    """It comes first in the table; a note on the own scheme's noise, odds, and both correlated losses follow."""
+    """It is first in the table; the own scheme's noise, odds, and both losses under a correlation follow."""
     file = saved(tmp_path / "policies.jsonl", POLICY)
     shown = cli("plan", file).out
     rows = [line.split("│")[1].strip() for line in shown.splitlines() if line.startswith("│")]

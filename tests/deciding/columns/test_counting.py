@@ -160,7 +160,7 @@ def test_no_raw_text_chooses_how_others_are_read(text: object) -> None:
 
 
 def test_what_is_refused_before_its_step_is_asked_is_left_over() -> None:
-    """These are a wrong key, a time before the last one in its step, and a record that is too large."""
+    """These are a wrong key, a time after the last possible one in its step, and a record that is too large."""
     context = Context(KEYS, limits=Limits(lifetime_nano=10**17), partition_of=lambda _: 0)
     last, key = LAST_TIMESTAMP_MS, b"ward-3"
     first = [collected(protection={"level": "event", "step": 7}), watermark(last)]

@@ -60,7 +60,7 @@ def test_hostile_records_come_to_the_same_in_groups_of_one_and_alone(hostile_rec
 def _records(of: np.random.Generator, number: int) -> Iterator[InputRecord]:
     """Yield hostile records: those of two series and of one without a policy, distributed over homes.
 
-    Every thousand records there are others: absurd ones close a home, or move it too far ahead.
+    Every thousand records, the homes are new: absurd records close a home, or move it too far ahead.
     """
     for nth, (value, _) in enumerate(hostile(of, number)):
         which = int(of.integers(0, HOMES))

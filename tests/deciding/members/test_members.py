@@ -95,7 +95,7 @@ def test_claims_stay_within_the_cap() -> None:
 
 
 def test_budget_cap_comes_before_member_cap() -> None:
-    """A policy that exceeds its own epsilon limit is refused for that reason."""
+    """A policy whose own epsilon exceeds the configured limits is refused for that, not for the member's cap."""
     run = Run(members(member_nano=E // 2, lifetime_nano=E, max_epsilon_nano=2 * E))
     assert reason(run.feed(policy("p/a", epsilon=3.0))) == "budget-cap"
     assert reason(run.feed(policy("p/a", epsilon=1.5))) == "budget-cap"
