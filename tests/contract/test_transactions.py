@@ -60,7 +60,10 @@ async def test_a_transaction_without_a_record_leaves_no_trace(topic: str, broker
 
 
 async def test_whoever_fences_aborts_what_was_open(cluster: Cluster, topic: str, brokers: Brokers) -> None:
-    """The zombie's records remain for readers of uncommitted ones; its id stays in use, but it writes nothing."""
+    """The zombie's records remain for readers of uncommitted ones; its id stays in use, but it adds no more.
+
+    The new owner writes under that id; the zombie's later writes are refused.
+    """
     zombie = await brokers.fence(0)
     await zombie.begin()
     await send(zombie, topic, b"1")

@@ -237,7 +237,7 @@ def test_a_default_policy_rules_until_the_first_own_one() -> None:
     "members", [{"protection": {"level": "event"}}, {"protection": {"level": "user", "length": 5}}, {}]
 )
 def test_default_policies_are_shared(members: dict[str, object]) -> None:
-    """A series under a default policy of any level keeps the policy's name, so its row has no copy."""
+    """A series under a default policy of any level keeps referring to it, so that its row has no copy."""
     context = Context(KEYS, (default("*", **members),))
     run = Run(context).feed_all([observation("a", 5, 1), observation("a", 6, 1)])
     assert run.rows["a"].default == context.defaults[0].digest

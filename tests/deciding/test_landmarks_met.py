@@ -155,7 +155,7 @@ def test_default_policies_are_known_by_their_globs() -> None:
 
 
 def test_series_that_missed_theirs_are_named() -> None:
-    """Each series with events is named; one without events only if nothing met a landmark."""
+    """A series with events that met none of its landmarks is named; one without events only if nothing met any."""
     met = LandmarksMet()
     list(met.sent(json.dumps(protected(name, 1, {3})).encode() for name in "abc"))
     assert met.missed == []

@@ -77,7 +77,10 @@ def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answer(program: Path, folder: Path, *words: str, told: str = "") -> str:
-    """Run the installed command in a folder, without our paths; return its output. Its errors must be ``told``."""
+    """Run the installed command in a folder, without our paths, and return its output.
+
+    It must exit with 0 and write ``told`` on standard error.
+    """
     inherited = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME"}}  # noqa: TID251
     done = subprocess.run(
         [str(program), *words], cwd=folder, env=inherited, capture_output=True, text=True, check=False
@@ -159,7 +162,7 @@ def test_an_installed_wheel_tells_its_files(program: Path, tmp_path: Path) -> No
 
 
 def test_an_installed_wheel_has_the_docs_that_messages_name(program: Path, tmp_path: Path) -> None:
-    """Every page below docs/, including pictures, is in the folder that messages name."""
+    """Every page below docs/, including pictures, is in the folder that messages say how to find."""
     folder = Path(json.loads(answer(program, tmp_path, "files", "--json"))["docs"])
     written = (file for file in (ROOT / "docs").rglob("*") if file.is_file() and file.suffix not in {".py", ".pyc"})
     pages = {file.relative_to(ROOT / "docs") for file in written}

@@ -1,4 +1,4 @@
-"""Output of ``audit``: hostile names drive no terminal, odd ones hide no verdict, an empty ledger has none."""
+"""Output of ``audit``: hostile names drive no terminal, odd ones hide no verdict, no empty ledger holds."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Ledgers with unknown spends that `left` refuses, and what it says about aborted entries."""
+"""Ledgers that `left` refuses because it cannot know enough, and what it says about aborted entries."""
 
 import pytest
 

@@ -11,7 +11,7 @@ from stream_app.setup import keyfile
 
 
 def test_brokers_that_do_not_answer_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As with other commands, the code is 2, and one line has setting and remedy; there is no traceback."""
+    """As with other commands, the code is 2, and the only line has setting and remedy; there is no traceback."""
     monkeypatch.setenv("LANDMARK_STREAM_BOOTSTRAP_SERVERS", "127.0.0.1:1")  # nothing listens there
     keyfile.create(tmp_path / "landmark.key")
     command = [sys.executable, "-m", "stream_app", "worker"]

@@ -48,7 +48,10 @@ def answer(cli: Cli, *words: str) -> dict[str, Any]:
 @pytest.mark.parametrize("method", ["optimal", "heuristic", "partitioned"])
 @pytest.mark.parametrize("utility", ["proximity", "count"])
 def test_the_contract(tmp_path: Path, cli: Cli, method: str, utility: str) -> None:
-    """Design section 10 holds: members, growing options without true landmarks, chances that sum to 1, draw."""
+    """Design section 10 holds for the answer and its members.
+
+    These are growing options without the true landmarks, chances that sum to 1, and the drawn set.
+    """
     found = answer(cli, ask(tmp_path, method=method, utility=utility))
     assert list(found) == ["options", "probabilities", "chosen", "landmarks"]
     options, chances, chosen = found["options"], found["probabilities"], found["chosen"]

@@ -85,7 +85,7 @@ def test_a_bound_above_what_is_declared_is_said(cli: Cli) -> None:
 
 
 def test_one_key_has_no_neighbours(tmp_path: Path, cli: Cli) -> None:
-    """If every item is the same, nothing can be distinguished: the output calls that no power."""
+    """If every item is the same, nothing can be distinguished: the code is 3, no power, and a line says why."""
     alone = {**POLICY, "value": {"kind": "counts", "keys": ["walk"]}}
     alone["collect"] = {"neighbours": "replace", "open_steps": 1}
     assert "a single key" in cli("verify", written(tmp_path, alone), *SHORT, code=3).out

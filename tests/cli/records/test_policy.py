@@ -207,7 +207,10 @@ def test_default_policies_may_say_them_too(tmp_path: Path) -> None:
 
 
 def test_renewal_needs_a_lifetime(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`check` names each policy that would never be renewed, in integers or in words, and what to set."""
+    """`check` names each policy that would never be renewed, and what to set.
+
+    The policy's renewals may be integers or a calendar rule.
+    """
     monkeypatch.chdir(tmp_path)
     every = {"every": "month", "zone": "Europe/Paris", "first": "2026-02-01", "until": "2026-12-31"}
     file = written(tmp_path, policy("a", renew=[5]), policy("b"), policy("c", renew=every), policy("d", renew=[]))

@@ -98,7 +98,7 @@ def losses(run: Run) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
 
 @given(st.lists(records, min_size=5, max_size=60))
 def test_no_trace_passes_a_cap(log: list[Record]) -> None:
-    """At the end, uses are within claims and claims within caps; rows follow from the ledger, which audits."""
+    """For any log, uses end within claims and claims within caps; rows follow from the ledger, which audits."""
     run = Run(Context(KEYS, (DEFAULT,), LIMITS)).feed_all(log)
     totals, claims, caps = losses(run)
     for member in {name.partition("/")[0] for name in claims}:
