@@ -65,7 +65,7 @@ def forms(secret: bytes) -> tuple[bytes, bytes]:
 
 
 def disk_of(*folders: Path) -> Iterator[bytes]:
-    """Yield the content of each file below these folders without holes: Kafka's indexes are 10 MB of little.
+    """Yield what each file below these folders holds, holes left out: Kafka's indexes are 10 MB of little.
 
     A file that a running broker deletes meanwhile is skipped.
     """

@@ -172,7 +172,7 @@ def test_an_idle_worker_keeps_nothing_of_what_it_decided(installation: Installat
 
 
 def test_an_idle_worker_collects_what_is_old(installation: Installation) -> None:
-    """It keeps no numbers in the free list of floats, and no cycles that a younger collection would miss."""
+    """It keeps no numbers in the free list of floats, and no cycles missed by collecting only younger objects."""
     seed = 2**40 + secrets.randbelow(2**40)
     gone = {struct.pack("<d", (seed + nth) / 7): "a float" for nth in range(200)} | {(seed**3).to_bytes(16): "a cycle"}
     total = installation.send(homes(0))

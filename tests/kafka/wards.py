@@ -138,7 +138,7 @@ def _place(record: Any) -> tuple[str, int]:
 
 
 def assert_nothing_open_is_passed(installation: Installation) -> int:
-    """Check that committed rows and the group keep input from the oldest watermark with a step still open.
+    """Check that each partition row and the group keep input from the oldest watermark with a step still open.
 
     Return how many rows kept more than what was undecided.
     """

@@ -57,7 +57,7 @@ async def test_cancelling_cuts_short() -> None:
 
 
 async def test_what_comes_while_a_batch_commits_is_one_batch(site: Site) -> None:
-    """Few waiting records are decided with later ones: taken immediately, the rest would wait for two commits."""
+    """A few waiting records are decided with later ones: taken at once, the rest would wait for two commits."""
     partitions, feed = await site.working("a")
     committing, ended = site.holds_commits()
     await site.send(feed, 1)

@@ -272,7 +272,7 @@ async def test_rejects_missing_beyond_where_recover_goes_back_to_are_passed_over
 
 @pytest.mark.parametrize("accepted", [AcceptedLosses(), ACCEPTED], ids=["rows are there", "rows are gone"])
 async def test_what_repeats_a_release_that_is_given_up_comes_out_again(site: Site, accepted: AcceptedLosses) -> None:
-    """Later outputs depend on the step's measurement, so `recover` goes back to its input while that lasts."""
+    """Later outputs depend on what the step measured: `recover` goes back to its input if that is just kept."""
     protection = {"level": "w-event", "window": 4}
     site.policy = default(
         "home-*", scheme={"name": "bd", "dissimilarity": "private"}, protection=protection, epsilon=30

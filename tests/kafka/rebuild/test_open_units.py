@@ -94,7 +94,7 @@ ENDS = [[watermark(900, series), reading(1000, 1, series), watermark(2000, serie
 @settings(max_examples=scaled(100), suppress_health_check=list(HealthCheck))
 @given(schedules())
 def test_open_steps_are_found_again_with_what_they_read(log: list[dict[str, Any]]) -> None:
-    """From a whole log the same steps are open, and their bytes match those of a run that lost nothing."""
+    """From a whole log the same steps are open, and later outputs equal those of a run that lost nothing."""
     past, whole = Played(log), Played(log)
     found = past.recover(0)
     assert not found.given_up

@@ -105,7 +105,7 @@ def opened(run: Run, since_ms: int = 0) -> set[tuple[str, int]]:
     size=st.integers(1, 9),
 )
 def test_what_is_told_is_what_differs(log: list[dict[str, Any]], shift_ms: int, size: int) -> None:
-    """In whole schedules each reject and step is reported; if nothing is reported, all else is the same."""
+    """Over whole schedules, the counts equal differing rejects and lost steps; if both are 0, all is the same."""
     log = [
         record | {"timestamp": record["timestamp"] + shift_ms} if "timestamp" in record else record for record in log
     ]

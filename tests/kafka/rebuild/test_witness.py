@@ -50,7 +50,7 @@ def test_who_tells() -> None:
 
 
 def test_missing_is_what_anybody_names() -> None:
-    """It is any series named in heads, releases or headless entries, or whose row knows less than was signed."""
+    """Heads, releases or entries whose beginning is gone name it, or its row knows less than was signed."""
     rows = {"whole": row("whole", 3), "behind": row("behind", 3)}
     told = FoldedLogs(rows, {}, {}, {}, {}, 0, {"cut"}, {"whole", "published"}, set())
     assert missing(told, None) == {"cut", "published"}
