@@ -1,6 +1,7 @@
 """Records with arbitrary content: random bytes; broken, deep, huge and mistyped JSON; absurd policies."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,6 +26,23 @@ ODD: list[Any] = [
     *([], {}, [[]], {"a": {}}, [1, 2], {"latitude": 1, "longitude": "x"}, {"latitude": 1e308, "longitude": -1e308}),
     *({"walk": 1}, {"walk": -1}, {"walk": 1e20}, {"walk": 2**63}, "ill", "none", {"kind": "number"}),
 ]
+HOMES = 30
+NAMES = (
+    "{}",
+    "{} ",
+    " {}",
+    "{}\t",
+    "{}\n",
+    "{}\u00a0",
+    "{}/",
+    "{}é",
+    "{}e\u0301",
+    "{}𝒳",
+    "{}%",
+    "{}\x00",
+    "{}" + "n" * 150,
+)
+"""Forms of a home's name; only the last one is long enough to be measured in bytes."""
 COLLECTING = ["contribution", "watermark", "intrusion"]
 Hostile = tuple[bytes | None, bytes | None]
 """A record, and those of its bytes that no reject may hold."""
@@ -39,6 +57,18 @@ def hostile(of: np.random.Generator, number: int) -> Iterator[Hostile]:
             yield _large(of)
         else:
             yield makers[of.integers(0, len(makers))](of, nth)
+
+
+def of_homes(of: np.random.Generator, number: int) -> Iterator[bytes | None]:
+    """Yield hostile records: those of two series and of one without a policy, distributed over homes.
+
+    Every thousand records, the homes are new: absurd records close a home, or move it too far ahead.
+    """
+    for nth, (value, _) in enumerate(hostile(of, number)):
+        which = int(of.integers(0, HOMES))
+        name = NAMES[which % len(NAMES)].format(f"home-{nth // 1000}-{which}")
+        home = json.dumps(name).encode().replace(b"\\", b"\\\\")  # as `re.sub` reads it
+        yield None if value is None else re.sub(b'"(home-1|home-2|stray)"', home, value)
 
 
 def _pick(of: np.random.Generator, values: list[Any]) -> Any:

@@ -13,7 +13,8 @@ from stream_app.formats import wire
 from stream_app.privacy.policy import Fault
 from stream_app.replaying.doubts import ALIASES, CHECKS, Check, Doubt, unaccepted
 from stream_app.replaying.folder import BusyFolderError, ReplayFolder, ReplayFolderError
-from stream_app.replaying.run import SHARED_KEY, RunRequest, RunResult, replay
+from stream_app.replaying.processing import RunResult
+from stream_app.replaying.run import SHARED_KEY, RunRequest, replay
 from stream_app.setup.settings import Settings
 
 

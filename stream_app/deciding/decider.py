@@ -41,6 +41,11 @@ Settle = Callable[[bytes, tuple[SealedEntry, ...]], None]
 """Compares a record's entries, given its key, with the binding entries; raises if any of them differs."""
 
 
+def input_of(headers: Headers) -> int:
+    """Return the offset of the record that caused an output."""
+    return next(int(value) for name, value in headers if name == INPUT_HEADER)
+
+
 @final
 class Outlets:
     """The destinations of a batch's output records, one topic each.

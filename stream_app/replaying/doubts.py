@@ -3,7 +3,7 @@
 import time
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import datetime
 from hashlib import blake2b
 from typing import Final, Literal, NamedTuple
@@ -11,13 +11,14 @@ from typing import Final, Literal, NamedTuple
 from stream_app.calendar.words import duration_in_words, moment_as_seconds, moment_in_words
 from stream_app.deciding.context import Context
 from stream_app.deciding.landmarksmet import LandmarksMet
-from stream_app.deciding.rows import Lookup
 from stream_app.formats import wire
 from stream_app.formats.records import Contribution, EventRecord, MalformedRecord, MemberRecord, Observation, Parsed
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.reason import Reason
 from stream_app.replaying.ranges import Ranges
 
+PolicyOf = Callable[[str], Policy | None]
+"""Returns the policy of a series, or None if the series has none."""
 Check = Literal["landmarks", "times", "order", "substituted", "clamped", "refused"]
 
 CHECKS: Final[dict[Check, str]] = {
@@ -41,6 +42,7 @@ _DAY_MS: Final = 86_400_000
 _DIGEST_BYTES: Final = 16
 UNFIT: Final[tuple[Reason, ...]] = ("malformed", "wrong-type", "invalid-value")
 """Reasons that depend only on the row itself, not on earlier rows."""
+_RULED: Final = frozenset({"invalid-value", "duplicate", "late"})  # reasons that follow from a policy
 
 
 class Doubt(NamedTuple):
@@ -59,17 +61,14 @@ class CheckedRows:
     """
 
     def __init__(self, context: Context, earlier: int = 0, *, topic: bool = False) -> None:
-        """Start; ``earlier`` is the number of rows in the previous run.
-
-        With ``topic``, policies may be in a topic and unknown here.
-        """
+        """Start after ``earlier`` rows of the previous run; with ``topic``, unknown policies may be in a topic."""
         self.count = 0
         self.refused: Counter[Reason] = Counter()
         self.first: dict[Reason, int] = {}
         """For each reason, the zero-based index in the input of the first row rejected for that reason."""
         self._unfit = array("Q")  # the rows rejected for their content: four times the row number, plus the reason
         self.ruling: dict[Reason, Policy] = {}
-        """For each reason, the policy of the first rejected row's series, if there is one."""
+        """For each reason that follows from a policy, the policy of the first row rejected for it."""
         self.ranges = Ranges()
         """How values relate to their policies' ranges, to be shown only to people who have the input."""
         self._context, self._earlier, self._topic = context, earlier, topic
@@ -83,8 +82,8 @@ class CheckedRows:
         """Rows rejected because their series has no policy, counted by series."""
         self._repeats: list[tuple[Reason, bytes]] = []
 
-    def take(self, number: int, record: bytes, parsed: Parsed, reason: Reason | None, row_of: Lookup) -> None:
-        """Take a record, its content and any rejection reason; ``row_of`` returns a series' state after the record."""
+    def take(self, number: int, record: bytes, parsed: Parsed, reason: Reason | None, policy_of: PolicyOf) -> None:
+        """Take a record, its content and any rejection reason; ``policy_of`` returns a series' current policy."""
         if number < self._earlier:
             return
         self.count += 1
@@ -95,18 +94,18 @@ class CheckedRows:
         if reason == "no-policy" and self._topic:
             reason = self._unruled(parsed)
         if reason is not None:
-            self._refuse(number, record, parsed, reason, row_of)
-        elif series is not None and (row := row_of(series)) is not None:
+            self._refuse(number, record, parsed, reason, policy_of)
+        elif series is not None and (policy := policy_of(series)) is not None:
             # PRIVACY: raw values become counts here. No output, log, metric or report may hold the counts: they are
             # shown to whoever runs the command on the input, and so has the values, and to nobody else.
-            self.ranges.take(number, series, at_ms, value, row.policy)
+            self.ranges.take(number, series, at_ms, value, policy)
             if at_ms is not None:
                 before = self._newest.get(series)
                 if before is None or at_ms > before.at_ms:
                     self._newest[series] = _Newest(number, at_ms, -1 if before is None else before.at_ms)
-                self._within.take(series, at_ms, row.policy)
+                self._within.take(series, at_ms, policy)
 
-    def _refuse(self, number: int, record: bytes, parsed: Parsed, reason: Reason, row_of: Lookup) -> None:
+    def _refuse(self, number: int, record: bytes, parsed: Parsed, reason: Reason, policy_of: PolicyOf) -> None:
         self.refused[reason] += 1
         if reason == "no-policy" and type(parsed) is tuple:
             self.without_policy[parsed[0]] += 1
@@ -114,10 +113,11 @@ class CheckedRows:
             self._unfit.append(4 * number + UNFIT.index(reason))
         if reason not in self.first:
             self.first[reason] = number
-            if type(parsed) is tuple:
-                row, default = row_of(parsed[0]), self._context.default_for(parsed[0])
-                if ruling := row or default:
-                    self.ruling[reason] = ruling.policy
+            if reason in _RULED and type(parsed) is tuple:
+                if (policy := policy_of(parsed[0])) is None and (default := self._context.default_for(parsed[0])):
+                    policy = default.policy
+                if policy is not None:
+                    self.ruling[reason] = policy
         if reason == "late" and self._ahead is None and type(parsed) is tuple and parsed[0] in self._newest:
             number, at_ms, before_ms = self._newest[parsed[0]]
             if before_ms >= 0 and (apart_ms := at_ms - max(before_ms, parsed[1])) > _DAY_MS:

@@ -6,25 +6,20 @@ from datetime import UTC, tzinfo
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
 from stream_app.calendar.words import moment_in_words
-from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, DefaultPolicy, Limits
-from stream_app.deciding.decider import Append, Decider, Headers, Outlets
+from stream_app.deciding.decider import Append, Headers
 from stream_app.deciding.landmarksmet import LandmarksMet
-from stream_app.deciding.used import MostUsed
-from stream_app.formats import wire
-from stream_app.formats.records import InputRecord, Intrusion, Watermark
 from stream_app.privacy.noise.key import KeyRing
-from stream_app.privacy.reason import REASONS, Reason
-from stream_app.replaying.doubts import CheckedRows, Doubt
+from stream_app.replaying.doubts import CheckedRows
 from stream_app.replaying.folder import OUTPUTS, Digest, ReadInput, ReplayFolder, ReplayFolderError, ReplayRun, read
+from stream_app.replaying.processing import RunResult, processed
 from stream_app.setup import keyfile
 from stream_app.setup.configuration import default_policies, limits_of
 from stream_app.setup.settings import InvalidSettingsError, Problem, Settings
 from stream_app.setup.views import joint_faults
-from stream_app.words.amount import summed
 
 Records = Callable[[], Iterator[bytes]]
 """Yields the input's records from the start on each call; they are read at least twice."""
@@ -47,54 +42,6 @@ class RunRequest(NamedTuple):
     key: Path | None = None
     replace: bool = False  # whether the folder's contents may be moved aside
     zone: tzinfo = UTC  # the clocks by which people read times
-
-
-class RunResult(NamedTuple):
-    """The result of a run; amounts are in nano-epsilon."""
-
-    totals: dict[str, int]
-    rejected: Mapping[Reason, int]
-    met: LandmarksMet
-    used: MostUsed
-    rows: CheckedRows  # what was found in the rows that no earlier run had
-    notes: tuple[str, ...] = ()  # further information for the user
-
-    @property
-    def doubts(self) -> list[Doubt]:
-        """The checks of the input that failed."""
-        return list(self.rows.doubts(self.met, self.steps))
-
-    @property
-    def steps(self) -> int:
-        """The number of steps that were processed."""
-        return sum(self.totals[decision] for decision in ("perturbed", "approximated", "withheld"))
-
-    @property
-    def refused(self) -> bool:
-        """Whether there were records, and all of them were rejected."""
-        return self.totals["rejected"] == self.totals["events"] > 0
-
-    @property
-    def unruled(self) -> bool:
-        """Whether there were events, and none of them had a policy."""
-        return self.rejected.get("no-policy", 0) == self.totals["events"] > 0
-
-    def document(self) -> dict[str, object]:
-        """Return the result for programs, in nano-epsilon."""
-        return {**self.totals, **self.met.document(), **self.used.document()}
-
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of the result: the largest loss first, and the sum that no guarantee limits last."""
-        if self.used.sentence:
-            yield self.used.sentence
-        yield ", ".join(f"{count} {name}" for name, count in self.totals.items() if name != "spent_nano")
-        yield from self.refusals()
-        yield summed(self.totals["spent_nano"], self.steps)
-
-    def refusals(self) -> Iterator[str]:
-        """Yield how many records were rejected for each reason, with its meaning and the remedy."""
-        for reason, count in self.rejected.items():
-            yield f"{count} {reason}: {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}"
 
 
 Checked = Callable[[RunResult], None]  # checks the result of a run before it is put in place; may raise
@@ -188,7 +135,7 @@ def _run(asked: _Asked, records: Records, files: Mapping[str, BinaryIO], watched
             yield event
 
     rows, met, outputs = CheckedRows(asked.context, asked.earlier), _met(zone), map(_lines, files.values())
-    answered = _answered(asked.context, events(), rows, met, outputs, mixes=asked.mixes)
+    answered = processed(asked.context, events(), rows, met, outputs, mixes=asked.mixes)
     if taken.hex() != asked.run.digest:
         raise ReplayFolderError("FILE: changed while being read, so nothing was written; try again when it is complete")
     answered.rows.repeated(islice(records(), asked.earlier))
@@ -205,87 +152,11 @@ def rehearsed(
     keys = KeyRing("", 0, keyfile.fresh_secret())
     context = Context(keys, tuple(defaults), replace(limits, max_future_ms=None))
     rows, met = CheckedRows(context, topic=True), _met(zone)
-    return _answered(context, records, rows, met, (_nowhere,) * len(OUTPUTS), mixes=False)
+    return processed(context, records, rows, met, (_nowhere,) * len(OUTPUTS), mixes=False)
 
 
 def _met(zone: tzinfo) -> LandmarksMet:
     return LandmarksMet(said=partial(moment_in_words, zone=zone))
-
-
-def _answered(
-    context: Context,
-    events: Iterable[bytes],
-    rows: CheckedRows,
-    met: LandmarksMet,
-    outputs: Iterable[Append],
-    *,
-    mixes: bool,
-) -> RunResult:
-    ledger, releases, rejects = outputs
-    used = MostUsed()
-    reasons: dict[str | None, Reason] = {}  # why the record was rejected, by series: each view rejects by itself
-
-    def counted(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
-        entry: Any = wire.load(value)
-        met.written(entry)
-        used.written(entry)
-        ledger(key, value, timestamp_ms, headers)
-
-    def refused(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
-        found: Any = wire.load(value)
-        reasons[found["series"]] = found["reason"]
-        rejects(key, value, timestamp_ms, headers)
-
-    outlets = Outlets(counted, releases, refused, None)
-    collection = Collection(keyfile.fresh_secret())
-    decider = Decider(context, lambda _: None, outlets, collection)
-    number = -1
-    for number, event in enumerate(events):
-        parsed = wire.parsed(event)
-        if mixes and type(parsed) is dict:
-            parsed = _mixed(context.keys, parsed)
-        decider.decide([InputRecord("landmark.events", 0, number, 0, None, event, parsed)])
-        rows.take(number, event, parsed, next(iter(reasons.values()), None), decider.lookup)
-        if type(parsed) is tuple and parsed[0] not in reasons:
-            met.taken(parsed[0], parsed[1])
-        reasons.clear()
-    totals = {"events": number + 1} | dict.fromkeys(("perturbed", "approximated", "withheld"), 0)
-    for (decision, _, _), found in decider.decisions.items():
-        if decision in totals:
-            totals[decision] += found
-    totals |= {"rejected": sum(decider.rejected.values()), "spent_nano": sum(decider.spent.values())}
-    if decider.renewals:
-        totals |= {"renewed": decider.renewals.get("begun", 0), "not_renewed": decider.renewals.get("refused", 0)}
-    return RunResult(
-        totals, decider.rejected, met, used, rows, tuple(_left_open(collection.read + _open_units(decider)))
-    )
-
-
-def _open_units(decider: Decider) -> int:
-    """Return how many steps with units are open."""
-    opened = (row.open_units for row in decider.changed.values())
-    return sum(len(units.steps) for units in opened if units is not None)
-
-
-def _left_open(steps: int) -> Iterator[str]:
-    """Yield a note on steps with several readings that are still open when the input ends.
-
-    Steps of collected data are omitted, because one is always open.
-    """
-    # PRIVACY: how many are open follows from timestamps and watermarks alone, as does which have a release.
-    if steps:
-        counted = "1 step is still open and has" if steps == 1 else f"{steps:,} steps are still open and have"
-        record = '{"type":"watermark","series":..,"timestamp":..}'
-        yield f"{counted} no release yet; a later reading or the record {record} closes open steps"
-
-
-def _mixed(keys: KeyRing, found: dict[str, Any]) -> dict[str, Any]:
-    """Return a record with its seed mixed with the key, so that no two runs draw the same values from a seed."""
-    match wire.record_of(found):
-        case Watermark(seed=bytes() as seed) | Intrusion(seed=seed):
-            return {**found, "seed": keys.mixed(seed).hex()}
-        case _:
-            return found
 
 
 def _lines(file: BinaryIO) -> Append:

@@ -16,18 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stream_app.deciding.collection import Collection
-from stream_app.deciding.columns.batch import BatchDecider
-from stream_app.deciding.columns.sorting import FEWEST
 from stream_app.deciding.context import Context
-from stream_app.deciding.decider import INPUT_HEADER, Headers, Outlets
+from stream_app.deciding.decider import Headers, Outlets, input_of
 from stream_app.deciding.decision import decide
 from stream_app.deciding.outcome import ProcessedRecord, RejectedRecord
 from stream_app.deciding.rows import SeriesRow
-from stream_app.deciding.units.blocks import Blocks, Table
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord, Records
-from stream_app.kafka.memory.rows import MemoryRows
-from stream_app.kafka.owner.cache import RowReader
+from stream_app.kafka.memory.partition import MemoryPartition
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO, ReleasedCells
@@ -42,8 +38,6 @@ DECISIONS = {"withheld": 0, "approximated": 1, "perturbed": 2}
 REJECTED, LOOKED = -1, 3
 HEAD = 3
 """Columns of an output before its cells: decision, spend and sampling rate."""
-_ALL = 10**6
-"""Number of series kept in memory: more than ever run at once, so that none is read back."""
 _TOPIC = "verified"
 """Replaces the id of an events topic when rows of units are sealed."""
 _OWN_SERIES: Final = wire.dump({"series": SERIES})[1:-1]
@@ -132,13 +126,12 @@ class _Partition:
     """Series that all begin with the same row, processed like those of a worker's partition."""
 
     def __init__(self, row: SeriesRow, names: Sequence[str], key: bytes) -> None:
-        keys, stored = KeyRing(FINGERPRINT, 0, key), MemoryRows()
-        self._context = Context(keys, partition_of=lambda _: 0)
-        self._stored, self._rows = stored, RowReader(stored, 0, _ALL, FEWEST)
-        self.collection = Collection(key, Blocks(Table(keys, _TOPIC, self._rows.sealed)))
+        context = Context(KeyRing(FINGERPRINT, 0, key), partition_of=lambda _: 0)
+        self._partition = MemoryPartition(context, key, _TOPIC)
+        self.collection = self._partition.collection
         self._keys = [name.encode() for name in names]
         self._end = 0
-        self._rows.take({name: replace(row, series=name, key=name.encode()) for name in names})
+        self._partition.take({name: replace(row, series=name, key=name.encode()) for name in names})
 
     def decide(self, values: list[bytes]) -> list[RecordOutcome]:
         """Process one record per series, and return the outcomes."""
@@ -154,19 +147,9 @@ class _Partition:
 
         outlets = Outlets(lambda *_: None, release, reject, None)
         records = Records("events", 0, [*offsets], [0] * len(values), [*self._keys], [*values])
-        while len(records):  # a batch ends when it has many outputs
-            decider = BatchDecider(self._context, self._rows, outlets, self.collection, fewest=self._rows.fewest)
-            for _ in decider.decide(records):
-                pass
-            self._rows.take(decider.alone.changed)
-            self._stored.write(0, self.collection.units.written().items(), None)
-            records = records[decider.end :]
+        for _ in self._partition.decide(records, outlets):
+            pass
         return [RecordOutcome(offset not in rejected, releases[offset]) for offset in offsets]
-
-
-def input_of(headers: Headers) -> int:
-    """Return the offset of the record that caused an output."""
-    return next(int(value) for name, value in headers if name == INPUT_HEADER)
 
 
 def _width(pair: Pair) -> int:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stream_app.deciding.decider import input_of
 from stream_app.formats import wire
 from stream_app.kafka.client.cluster import Cluster
 from stream_app.kafka.client.log import LogReader
@@ -35,7 +36,7 @@ from stream_app.setup import keyfile
 from stream_app.setup.settings import Settings
 from stream_app.verify.experiment import Experiment, Part, Results
 from stream_app.verify.neighbours import Pair
-from stream_app.verify.trial import RecordOutcome, Seen, UnusableError, derived, input_of, row_of, series_of, sown
+from stream_app.verify.trial import RecordOutcome, Seen, UnusableError, derived, row_of, series_of, sown
 
 PARTS = 40
 """The number of parts whose runs are processed at once."""

@@ -21,7 +21,8 @@ from stream_app.deciding.context import DefaultPolicy
 from stream_app.formats import wire
 from stream_app.plain import meant
 from stream_app.replaying.folder import KEY_NAME, ReplayFolder, ReplayFolderError
-from stream_app.replaying.run import SHARED_KEY, RunRequest, RunResult, replay
+from stream_app.replaying.processing import RunResult
+from stream_app.replaying.run import SHARED_KEY, RunRequest, replay
 from stream_app.setup import keyfile
 from stream_app.setup.configuration import limits_of, policies_in
 from stream_app.setup.settings import InvalidSettingsError, Settings

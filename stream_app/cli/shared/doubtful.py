@@ -8,7 +8,7 @@ from typing import BinaryIO, Final
 from stream_app.cli import UsageError
 from stream_app.plain import NOT_UTF8, PRIVATE
 from stream_app.replaying.doubts import ALIASES, CHECKS, unaccepted
-from stream_app.replaying.run import RunResult
+from stream_app.replaying.processing import RunResult
 
 _BINARY: Final = {
     b"PK\x03\x04": "is a workbook or an archive; save the sheet as CSV in UTF-8, or unpack the archive",

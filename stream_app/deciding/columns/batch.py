@@ -75,7 +75,8 @@ class BatchDecider:
             LostCountersError: if a row has an open step whose counters are not in the collection.
         """
         self._states.begin_batch()
-        records = records.read(wire.parsed_all(records.values))
+        if records.parsed is None:
+            records = records.read(wire.parsed_all(records.values))
         chosen = NOTHING
         if self._outlets.settle is None:  # binding entries are looked up one by one
             collected = frozenset(map(str.encode, self._collection.collected))

@@ -1,1 +1,1 @@
-"""Rows in memory, with the same protocol as a worker's database."""
+"""Partitions whose rows are all in memory, with the same protocol as a worker's database."""

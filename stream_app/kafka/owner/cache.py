@@ -79,6 +79,14 @@ class RowReader:
         place = self.states.index.get(series)
         return self.elsewhere(series) if place is None else self.states.row(place)
 
+    def policy_of(self, series: str) -> Policy | None:
+        """Return the policy of a series, or None if it has no row; raises as `find` does."""
+        place = self.states.index.get(series)
+        if place is not None:
+            return self.states.periods[place].policy
+        row = self.elsewhere(series)
+        return None if row is None else row.policy
+
     def elsewhere(self, series: str) -> SeriesRow | None:
         """Return the row of a series that is not in columns; raises as `find` does."""
         row = self._cache.get(series) or self._held.get(series)

@@ -1,0 +1,192 @@
+"""Processes an input's records as a worker does, and counts what was released, spent and rejected."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import Any, Final, NamedTuple
+
+from stream_app.deciding.context import Context
+from stream_app.deciding.decider import Append, Headers, Outlets, input_of
+from stream_app.deciding.landmarksmet import LandmarksMet
+from stream_app.deciding.used import MostUsed
+from stream_app.formats import wire
+from stream_app.formats.records import Intrusion, Parsed, Records, Watermark
+from stream_app.kafka.memory.partition import MemoryPartition
+from stream_app.privacy.noise.key import KeyRing
+from stream_app.privacy.reason import REASONS, Reason
+from stream_app.replaying.doubts import CheckedRows, Doubt
+from stream_app.setup import keyfile
+from stream_app.words.amount import summed
+
+_TOPIC: Final = "landmark.events"
+"""The events topic that rejects name."""
+MOST_RECORDS: Final = 8192
+"""The number of records in a batch; larger batches would be little faster."""
+_MOST_BYTES: Final = 16 * 1024 * 1024
+
+
+class RunResult(NamedTuple):
+    """The result of a run; amounts are in nano-epsilon."""
+
+    totals: dict[str, int]
+    rejected: Mapping[Reason, int]
+    met: LandmarksMet
+    used: MostUsed
+    rows: CheckedRows  # what was found in the rows that no earlier run had
+    notes: tuple[str, ...] = ()  # further information for the user
+
+    @property
+    def doubts(self) -> list[Doubt]:
+        """The checks of the input that failed."""
+        return list(self.rows.doubts(self.met, self.steps))
+
+    @property
+    def steps(self) -> int:
+        """The number of steps that were processed."""
+        return sum(self.totals[decision] for decision in ("perturbed", "approximated", "withheld"))
+
+    @property
+    def refused(self) -> bool:
+        """Whether there were records, and all of them were rejected."""
+        return self.totals["rejected"] == self.totals["events"] > 0
+
+    @property
+    def unruled(self) -> bool:
+        """Whether there were events, and none of them had a policy."""
+        return self.rejected.get("no-policy", 0) == self.totals["events"] > 0
+
+    def document(self) -> dict[str, object]:
+        """Return the result for programs, in nano-epsilon."""
+        return {**self.totals, **self.met.document(), **self.used.document()}
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the result: the largest loss first, and the sum that no guarantee limits last."""
+        if self.used.sentence:
+            yield self.used.sentence
+        yield ", ".join(f"{count} {name}" for name, count in self.totals.items() if name != "spent_nano")
+        yield from self.refusals()
+        yield summed(self.totals["spent_nano"], self.steps)
+
+    def refusals(self) -> Iterator[str]:
+        """Yield how many records were rejected for each reason, with its meaning and the remedy."""
+        for reason, count in self.rejected.items():
+            yield f"{count} {reason}: {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}"
+
+
+def processed(
+    context: Context,
+    events: Iterable[bytes],
+    rows: CheckedRows,
+    met: LandmarksMet,
+    outputs: Iterable[Append],
+    *,
+    mixes: bool,
+    most_records: int = MOST_RECORDS,
+) -> RunResult:
+    """Process events in order and write ledger, releases and rejects to ``outputs``.
+
+    With ``mixes``, the seeds of collected steps are mixed with the key. A batch has at most ``most_records`` records;
+    this does not affect the result.
+    """
+    ledger, releases, rejects = outputs
+    used = MostUsed()
+    entries: defaultdict[int, list[Any]] = defaultdict(list)  # by the record that caused them
+    # Why a record was rejected, by record and by series: each view rejects by itself.
+    reasons: defaultdict[int, dict[str | None, Reason]] = defaultdict(dict)
+
+    def counted(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
+        entries[input_of(headers)].append(wire.load(value))
+        ledger(key, value, timestamp_ms, headers)
+
+    def refused(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
+        found: Any = wire.load(value)
+        reasons[input_of(headers)][found["series"]] = found["reason"]
+        rejects(key, value, timestamp_ms, headers)
+
+    outlets = Outlets(counted, releases, refused, None)
+    partition = MemoryPartition(context, keyfile.fresh_secret(), _TOPIC)
+    number, decisions, rejected, renewals = 0, Counter[str](), Counter[Reason](), Counter[str]()
+    spent_nano = 0
+    for records in _batches(events, context.keys if mixes else None, most_records):
+        for batch in partition.decide(records, outlets):
+            for (decision, _, _), count in batch.decisions.items():
+                decisions[decision] += count
+            rejected.update(batch.alone.rejected)
+            renewals.update(batch.alone.renewals)
+            spent_nano += sum(batch.spent.values())
+        for number, event, parsed in zip(records.offsets, records.values, records.parsed or (), strict=True):
+            assert event is not None, "an input has no record without a value"
+            for entry in entries[number]:
+                met.written(entry)
+                used.written(entry)
+            why = reasons[number]
+            rows.take(number, event, parsed, next(iter(why.values()), None), partition.policy_of)
+            if type(parsed) is tuple and parsed[0] not in why:
+                met.taken(parsed[0], parsed[1])
+        number += 1
+        entries.clear()
+        reasons.clear()
+    totals = {"events": number} | {name: decisions[name] for name in ("perturbed", "approximated", "withheld")}
+    totals |= {"rejected": rejected.total(), "spent_nano": spent_nano}
+    if renewals:
+        totals |= {"renewed": renewals["begun"], "not_renewed": renewals["refused"]}
+    return RunResult(totals, rejected, met, used, rows, tuple(_left_open(partition.waiting)))
+
+
+def _batches(events: Iterable[bytes], mixing: KeyRing | None, most_records: int) -> Iterator[Records]:
+    """Yield events in batches, parsed; seeds are mixed with the key of ``mixing``, if given.
+
+    A batch has either only policies or none, so that the policy after the batch is also the policy of each of its
+    events, except for the landmarks and bounds that a renewal drops.
+    """
+    start = 0
+    for values in _parts(events, most_records):
+        parsed = wire.parsed_all(values)
+        if mixing is not None:
+            parsed = [_mixed(mixing, found) if type(found) is dict else found for found in parsed]
+        count = len(values)
+        offsets = list(range(start, start + count))
+        records = Records(_TOPIC, 0, offsets, [0] * count, [None] * count, [*values], parsed)
+        end = 0
+        for _, same in groupby(map(_is_policy, parsed)):
+            begin, end = end, end + sum(1 for _ in same)
+            yield records[begin:end]
+        start += count
+
+
+def _parts(events: Iterable[bytes], most_records: int) -> Iterator[list[bytes]]:
+    values: list[bytes] = []
+    size_bytes = 0
+    for event in events:
+        values.append(event)
+        size_bytes += len(event)
+        if len(values) >= most_records or size_bytes >= _MOST_BYTES:
+            yield values
+            values, size_bytes = [], 0
+    if values:
+        yield values
+
+
+def _is_policy(parsed: Parsed) -> bool:
+    return type(parsed) is dict and parsed.get("type") == "policy"
+
+
+def _left_open(steps: int) -> Iterator[str]:
+    """Yield a note on steps with several readings that are still open when the input ends.
+
+    Steps of collected data are omitted, because one is always open.
+    """
+    # PRIVACY: how many are open follows from timestamps and watermarks alone, as does which have a release.
+    if steps:
+        counted = "1 step is still open and has" if steps == 1 else f"{steps:,} steps are still open and have"
+        record = '{"type":"watermark","series":..,"timestamp":..}'
+        yield f"{counted} no release yet; a later reading or the record {record} closes open steps"
+
+
+def _mixed(keys: KeyRing, found: dict[str, Any]) -> dict[str, Any]:
+    """Return a record with its seed mixed with the key, so that no two runs draw the same values from a seed."""
+    match wire.record_of(found):
+        case Watermark(seed=bytes() as seed) | Intrusion(seed=seed):
+            return {**found, "seed": keys.mixed(seed).hex()}
+        case _:
+            return found
