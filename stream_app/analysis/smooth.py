@@ -42,6 +42,22 @@ class SmoothedCourse(NamedTuple):
     evidence: float
 
 
+def prior_of(model: Model) -> tuple[float, float] | None:
+    """Return the mean and variance of a value before any measurement, or None if nothing is known of it."""
+    if model.bounds is None:
+        return None
+    low, high = model.bounds
+    return (low + high) / 2, (high - low) ** 2 / 12
+
+
+def moves(prior: tuple[float, float] | None, drift: float, gaps: Sequence[float]) -> list[tuple[float, float]]:
+    """Return, for each gap, the factor applied to the distance from the middle and the variance added."""
+    if prior is None:
+        return [(1.0, drift * gap) for gap in gaps]
+    kept = max(0.0, 1 - drift / prior[1])  # variance kept per step
+    return [(sqrt(kept**gap), prior[1] * (1 - kept**gap)) for gap in gaps]
+
+
 def smooth(releases: Sequence[Release], policy: Policy) -> list[dict[str, SmoothedValue]]:
     """Return the smoothed value of each release, by the parts of measurements, or {} if nothing is known.
 
@@ -70,9 +86,10 @@ def smoothed(measured: Sequence[Quantity | None], gaps: Sequence[float], model: 
     ``gaps`` are the numbers of steps from each processed step to the next. The models are averaged by their evidence,
     so the band also covers the uncertainty about the drift.
     """
-    if model.prior is None and all(found is None for found in measured):
+    prior = prior_of(model)
+    if prior is None and all(found is None for found in measured):
         return []
-    courses = [course(measured, model.moves(drift, gaps), model.prior) for drift in model.drifts]
+    courses = [course(measured, moves(prior, drift, gaps), prior) for drift in model.drifts]
     best = max(each.evidence for each in courses)
     weights = [exp(each.evidence - best) for each in courses]
     weights = [weight / sum(weights) for weight in weights]

@@ -123,19 +123,18 @@ def was_refused(context: Context, row: SeriesRow, found: EventRecord, record: In
 def _of_name(reason: Reason, is_wrong: Callable[[str, str], bool]) -> Check:
     """Return the check that a series' name, given a separator, names a person as required."""
 
-    def one(context: Context, series: str) -> bool:
+    def of(context: Context, series: str) -> bool:
         separator = context.limits.member_separator
         return separator is not None and is_wrong(series, separator)
 
-    def many(context: Context, many: Many) -> Flag:
-        separator = context.limits.member_separator
-        return False if separator is None else np.array([is_wrong(each, separator) for each in many.series], np.bool_)
-
     return Check(
         reason,
-        lambda context, _row, found, _record: one(context, found.series),
-        many,
-        counted=lambda context, row: one(context, row.series),
+        lambda context, _row, found, _record: of(context, found.series),
+        lambda context, several: (
+            context.limits.member_separator is not None
+            and np.array([of(context, series) for series in several.series], np.bool_)
+        ),
+        counted=lambda context, row: of(context, row.series),
         recalled=False,
     )
 

@@ -18,15 +18,6 @@ def expected_error(policy: Policy, spend_nano: int) -> float:
     return kind.expected_error(spend_nano, policy.collect.intrusion_nano if policy.collect else None)
 
 
-def expected_scale(policy: Policy, spend_nano: int) -> float:
-    """Return the noise scale as stated in releases.
-
-    For a vector, the scale is in shares of a part's range and equal for all parts. For a mean, it is the scale of one
-    item; for a mean over a hidden number, it is the scale of the sum.
-    """
-    return policy.kind.expected_scale(spend_nano, 1 if policy.units is None else policy.units.per_step)
-
-
 def per_step(policy: Policy) -> int:
     """Return the number of units in a step."""
     assert policy.units is not None, "asked before"

@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from stream_app.outlook.error import expected_scale
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import LandmarkLevel
 from stream_app.privacy.scheme import propose
@@ -43,6 +42,6 @@ def loud(policy: Policy) -> Loud | None:
     kind = policy.kind
     if not share_nano or kind.span is None or policy.collect is not None:
         return None
-    scale, span = expected_scale(policy, share_nano), kind.span
+    scale, span = kind.expected_scale(share_nano), kind.span
     words = kind.excess.format(scale=four_digits(scale), span=four_digits(span))
     return Loud(scale, span, words) if scale > span else None

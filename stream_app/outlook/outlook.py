@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from stream_app.loss.temporal import TemporalLoss
 from stream_app.outlook.bound import epsilon_within, temporal_loss
 from stream_app.outlook.course import Horizon, Watch
-from stream_app.outlook.error import expected_error, expected_scale
+from stream_app.outlook.error import expected_error
 from stream_app.outlook.request import PlanRequest, Variant, courses_of, draws, epsilons_of, variants
 from stream_app.outlook.ward import contributors, lead
 from stream_app.privacy.kinds import Choice
@@ -36,7 +36,7 @@ class Side:
     steps: int
     published: float
     epsilon: MeanRange | None  # of a published step; like scale and error, None if none is
-    scale: MeanRange | None  # of the noise, as in `expected_scale`
+    scale: MeanRange | None  # of the noise, as in the kind's `expected_scale`
     error: MeanRange | None  # expected absolute error of the measurement, in the kind's unit
     contributors: int | None = None
     """The number of contributors needed to bring every published step within the requested error.
@@ -121,7 +121,7 @@ def _side(spends_nano: Sequence[int], courses: int, request: PlanRequest) -> Sid
         len(spends_nano) // courses,
         len(published) / courses,
         over(lambda spend: spend / NANO),
-        over(lambda spend: expected_scale(policy, spend)),
+        over(policy.kind.expected_scale),
         over(lambda spend: expected_error(policy, spend)),
         None if wanted is None else contributors(policy, values[0], wanted),
         lead(policy.kind, values[0]) if isinstance(policy.kind, Choice) else None,

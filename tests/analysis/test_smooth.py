@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from stream_app.analysis.release import Quantity, Release
-from stream_app.analysis.smooth import course, smooth, smoothed, takes_smoothing
+from stream_app.analysis.smooth import course, moves, prior_of, smooth, smoothed, takes_smoothing
 from stream_app.privacy.kinds import Number
 from stream_app.privacy.kinds.default import Model
 from stream_app.privacy.level import drifted, measured
@@ -77,9 +77,10 @@ def test_course_is_the_dense_posterior(seed: int, bounds: tuple[float, float] | 
     found, gaps = quantities(seed, 40, 0.4)
     for drift in (0.0004, 0.1, 6.0):
         model = Model((drift,), bounds)
-        moves = model.moves(drift, gaps)
-        means, variances, evidence = dense(found, moves, model.prior)
-        got = course(found, moves, model.prior)
+        prior = prior_of(model)
+        steps = moves(prior, drift, gaps)
+        means, variances, evidence = dense(found, steps, prior)
+        got = course(found, steps, prior)
         assert got.means == pytest.approx(list(means), rel=1e-9, abs=1e-9)
         assert got.variances == pytest.approx(list(variances), rel=1e-9, abs=1e-9)
         assert bounds is None or got.evidence == pytest.approx(evidence, rel=1e-9)
@@ -89,7 +90,8 @@ def test_models_are_weighed_by_evidence() -> None:
     """The average over models equals that of the mixture of dense posteriors."""
     found, gaps = quantities(5, 30, 0.3)
     (model,) = NUMBER.kind.models.values()
-    posteriors = [dense(found, model.moves(drift, gaps), model.prior) for drift in model.drifts]
+    prior = prior_of(model)
+    posteriors = [dense(found, moves(prior, drift, gaps), prior) for drift in model.drifts]
     weights = np.exp([evidence - max(each[2] for each in posteriors) for *_, evidence in posteriors])
     weights /= weights.sum()
     mean = sum(weight * each[0] for weight, each in zip(weights, posteriors, strict=True))
@@ -102,10 +104,11 @@ def test_models_are_weighed_by_evidence() -> None:
 
 def walked(draw: np.random.Generator, steps: int, model: Model, drift: float) -> list[float]:
     """Return a course drawn from the model."""
-    assert model.prior is not None
-    centre, variance = model.prior
+    prior = prior_of(model)
+    assert prior is not None
+    centre, variance = prior
     found = [draw.normal(0, np.sqrt(variance))]
-    for factor, added in model.moves(drift, [1.0] * (steps - 1)):
+    for factor, added in moves(prior, drift, [1.0] * (steps - 1)):
         found.append(factor * found[-1] + draw.normal(0, np.sqrt(added)))
     return [centre + each for each in found]
 
@@ -202,7 +205,7 @@ def test_drifts_are_those_of_the_filter() -> None:
     state = (5.0, 0.0, 0.0) * len(model.drifts)
     moved = drifted(kind, state, 1)
     assert tuple(moved[1::3]) == pytest.approx(model.drifts)
-    assert model.prior == (5.0, 100 / 12)
+    assert prior_of(model) == (5.0, 100 / 12)
 
 
 def test_categories_by_enumeration() -> None:

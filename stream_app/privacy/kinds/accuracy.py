@@ -41,12 +41,8 @@ class UnitAccuracy(AnyKind):
     def stated(self, spend_nano: int, count: Count) -> float | dict[str, float]:
         """Return the noise scale that a release over ``count`` units states; means by local time state one per bin."""
         if not isinstance(count, Mapping):
-            return self.scale(spend_nano, count or 1)
+            return self.scale(spend_nano, 1 if count is None else count)
         return self.scale(spend_nano) if self.is_sum else {name: self.scale(spend_nano, count[name]) for name in count}
-
-    def expected_scale(self, spend_nano: int, units: int) -> float:
-        """Return the noise scale to expect of a release over ``units`` units."""
-        return self.scale(spend_nano, units)
 
     def expected_error(self, spend_nano: int, units: float) -> float:
         """Return the mean absolute error of a step with ``units`` units, for a spend of at least 1 nano-epsilon.

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from math import sqrt
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -20,27 +19,11 @@ Columns = NDArray[np.float64]
 
 
 class Model(NamedTuple):
-    """How one part of a value may move: the drifts q of its models, its start, and its declared range."""
+    """How one part of a value may move: the drifts q of its models, and its declared range."""
 
     drifts: tuple[float, ...]  # variance per step, ascending
     bounds: tuple[float, float] | None
     """The true values' range; if None, any value is possible, and nothing is known before the first measurement."""
-
-    @property
-    def prior(self) -> tuple[float, float] | None:
-        """Mean and variance of a value before any measurement."""
-        if self.bounds is None:
-            return None
-        low, high = self.bounds
-        return (low + high) / 2, (high - low) ** 2 / 12
-
-    def moves(self, drift: float, gaps: Sequence[float]) -> list[tuple[float, float]]:
-        """Return, for each gap, the factor applied to the distance from the middle and the variance added."""
-        prior = self.prior
-        if prior is None:
-            return [(1.0, drift * gap) for gap in gaps]
-        kept = max(0.0, 1 - drift / prior[1])  # variance kept per step
-        return [(sqrt(kept**gap), prior[1] * (1 - kept**gap)) for gap in gaps]
 
 
 class AnyKind:
@@ -140,8 +123,8 @@ class AnyKind:
         count = found.get("count")
         return self.read(found["measurement"], count), self.read_value(found["value"], count)
 
-    def expected_scale(self, spend_nano: int, _units: int) -> float:
-        """Return the noise scale to expect of a release, for a statistic of units over ``units`` units."""
+    def expected_scale(self, spend_nano: int) -> float:
+        """Return the noise scale to expect of a release; for a mean or a statistic of units, that of one part."""
         scale = self.scale(spend_nano)
         assert not isinstance(scale, dict), "a kind with several scales says which one to expect"
         return scale

@@ -86,7 +86,7 @@ class HiddenMean(OfItems):
         """Return the cell of a published mean, and 0 in place of the number, which the mean does not reveal."""
         return ReleasedCells((*self.item.read(value), 0))
 
-    def expected_scale(self, spend_nano: int, _units: int) -> float:
+    def expected_scale(self, spend_nano: int) -> float:
         """Return the noise scale of the sum, in the value's unit."""
         return self.scale(spend_nano)["sum"]
 

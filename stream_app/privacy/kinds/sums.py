@@ -162,9 +162,9 @@ class Mean(_PublicNumber):
         total, number = cells
         return ReleasedCells((*self.item.perturb(stream, RawCells((total,)), spend_nano), number))
 
-    def scale(self, spend_nano: int, number: int = 1) -> float:
-        """Return the noise scale ``D * resolution / (e * n)`` in the value's unit."""
-        return self.item.axis.width(self.item.sensitivity * NANO, spend_nano * max(1, number))
+    def scale(self, spend_nano: int, count: Count = None) -> float:
+        """Return the noise scale ``D * resolution / (e * n)`` in the value's unit, by default for one item."""
+        return self.item.axis.width(self.item.sensitivity * NANO, spend_nano * self._divisor(count))
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
         """Return whether the noise scale exceeds the distance between two means, each over its own number of items."""
@@ -180,12 +180,11 @@ class Mean(_PublicNumber):
         return self.item.axis.width(total, max(1, number))
 
     def read(self, published: object, count: object = None) -> ReleasedCells:
-        """Return the cells of a mean over ``count`` items, or over one if it is None, read from a release."""
-        number = 1 if count is None else count
-        if not isinstance(published, float | int) or type(number) is not int:
-            found = f"{type(published).__name__} and {type(number).__name__}"
+        """Return the cells of a mean over ``count`` items, read from a release."""
+        if not isinstance(published, float | int) or type(count) is not int:
+            found = f"{type(published).__name__} and {type(count).__name__}"
             raise TypeError(f"a mean's release must contain a number and a count, but found {found}")
-        return ReleasedCells((nearest(self.item, float(published), max(1, number)), number))
+        return ReleasedCells((nearest(self.item, float(published), max(1, count)), count))
 
     def count(self, cells: ReleasedCells) -> int:
         """Return the number of items."""
@@ -193,7 +192,7 @@ class Mean(_PublicNumber):
 
     def stated(self, spend_nano: int, count: Count) -> float:
         """Return the noise scale that a release over ``count`` items states."""
-        return self.scale(spend_nano, self._divisor(count))
+        return self.scale(spend_nano, count)
 
     def _divisor(self, count: Count) -> int:
         return count if isinstance(count, int) and count else 1

@@ -142,7 +142,7 @@ class Vector(ItemKind):
         """Return the names."""
         return self.names
 
-    def expected_scale(self, spend_nano: int, _units: int) -> float:
+    def expected_scale(self, spend_nano: int) -> float:
         """Return the noise scale as a share of a part's range, which is equal for all parts."""
         return len(self.parts) * NANO / spend_nano
 
