@@ -220,15 +220,10 @@ def pooled(number: int, prepare: Callable[..., None], given: tuple[Any, ...]) ->
 
 
 @contextmanager
-def running(
-    words: tuple[str, ...], log: Path, environment: Mapping[str, str] | None = None
-) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a command of this program in its own process, writing its output to a file; stop the process at the end.
-
-    ``environment`` is the environment of the process; None means this process's environment.
-    """
+def running(words: tuple[str, ...], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a command of this program in its own process, writing its output to a file; stop the process at the end."""
     command = [sys.executable, "-m", "stream_app", *words]
-    with log.open("wb") as logged, subprocess.Popen(command, stdout=logged, stderr=logged, env=environment) as process:
+    with log.open("wb") as logged, subprocess.Popen(command, stdout=logged, stderr=logged) as process:
         try:
             yield process
         finally:

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from stream_app.kafka.client.cluster import Cluster
 from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.security import client_arguments
-from stream_app.kafka.client.topics import Difference, Topic, TopicNames, differences, verified_prefix, wanted_topics
+from stream_app.kafka.client.topics import Difference, Topic, TopicNames, differences, wanted_topics
 from stream_app.kafka.evidence.ends import ends_of, shortage
 from stream_app.kafka.evidence.row import last_row
 from stream_app.kafka.stops import PartitionStoppedError
@@ -52,14 +52,6 @@ def _worker(names: TopicNames, settings: Settings) -> Iterator[Access]:
     yield _transactions(settings)
 
 
-def _verifier(_: TopicNames, settings: Settings) -> Iterator[Access]:
-    own = verified_prefix(settings.prefix)
-    for operation in ("Create", "Read", "Write", "DescribeConfigs", "Delete"):
-        yield Access("topic", own, operation, "prefixed")
-    yield Access("group", own, "Read", "prefixed")
-    yield Access("transactional-id", own, "Write", "prefixed")
-
-
 _NEEDS: Mapping[str, Callable[[TopicNames, Settings], Iterable[Access]]] = {
     # topics
     "operator": lambda names, _: [
@@ -88,7 +80,6 @@ _NEEDS: Mapping[str, Callable[[TopicNames, Settings], Iterable[Access]]] = {
         *_topics([names.releases, names.rejects, names.heads], "Describe"),
         Access("group", settings.application, "Describe"),
     ],
-    "verifier": _verifier,  # verify --worker
     "reader": lambda names, _: _topics([names.releases], "Read"),  # read releases
     # audit, explain, left, standing, read
     "auditor": lambda names, _: _topics([names.ledger, names.releases, names.heads], "Read"),

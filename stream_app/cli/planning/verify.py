@@ -3,15 +3,13 @@
 import argparse
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from stream_app.calendar.words import duration_in_words
 from stream_app.cli import UsageError, mendable
-from stream_app.cli.shared.arguments import ENDED, add_config, check_picture, natural, positive, write_picture
-from stream_app.cli.shared.configured import reaching, settings_of
+from stream_app.cli.shared.arguments import ENDED, check_picture, natural, positive, write_picture
 from stream_app.cli.shared.policyfile import add_outputs, add_policies, parameters_of, policies_in
 from stream_app.cli.shared.terminal import progress, say
 from stream_app.formats import wire
@@ -28,7 +26,6 @@ from stream_app.verify.experiment import beside, experiment, gathered, here
 from stream_app.verify.trial import UnusableError
 from stream_app.verify.units import MOST_DIFFERING
 from stream_app.verify.verdict import Judgement, MeasuredBounds, PairResult, Power, Verdict, plots_of, verdict
-from stream_app.verify.worker import DecidedCounts, OwnWorker, WorkerError, started, without_looks
 from stream_app.words.amount import quoted
 from stream_app.words.promise import wrapped
 
@@ -61,7 +58,6 @@ class PolicyVerdict(NamedTuple):
     policy: Policy
     verdict: Verdict
     seconds: float
-    decided: DecidedCounts | None = None  # what a worker processed; None if no worker ran
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,8 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "give the bound, at 95 % confidence for all pairs of a policy together. BROKEN needs confidence 1 - 10^-6. "
         "The control is the same policy with twice its epsilon: if the test does not detect it, the result is NO "
         "POWER and says nothing about the policy. A lower bound below the declared loss does not prove that the "
-        "releases reveal no more. With --worker, a worker with this installation's configuration processes the same "
-        "histories, under a temporary key and on temporary topics. Your own topics, keys and budgets are not touched."
+        "releases reveal no more. Your own topics, keys and budgets are not touched."
     )
     add_policies(parser)
     parser.add_argument("--runs", type=_count, default=RUNS, help="runs of each history (default: %(default)s)")
@@ -82,9 +77,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     seed_help = "derive all keys from this seed, for a run that can be repeated (default: random)"
     parser.add_argument("--seed", type=natural, help=seed_help)
     parser.add_argument("--jobs", type=_count, default=JOBS, help="number of processes (default: %(default)s)")
-    worker_help = "have a worker process the histories over Kafka; does not accept --seed and ignores --jobs"
-    parser.add_argument("--worker", action="store_true", help=worker_help)
-    add_config(parser)
     add_outputs(parser, "draw the declared losses, the bounds and the controls")
 
 
@@ -92,16 +84,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Verify each policy and return the worst exit code; raise `UsageError` if a policy cannot be verified."""
     records = [document.content for document in policies_in(arguments.file)]
     check_picture(arguments.picture)
-    _check_worker(arguments, records)
     verified = []
-    with _worker(arguments) as worker:
-        for record in records:
-            found = _verified(arguments, record["series"], parameters_of(record), worker)
-            verified.append(found)
-            if arguments.json:
-                print(wire.dump(_document(found, arguments.seed)).decode(), flush=True)
-            else:
-                _print(found)
+    for record in records:
+        found = _verified(arguments, record["series"], parameters_of(record))
+        verified.append(found)
+        if arguments.json:
+            print(wire.dump(_document(found, arguments.seed)).decode(), flush=True)
+        else:
+            _print(found)
     if arguments.picture is not None:
         labels = [(label_of(found.series) if verified[1:] else _title(found), found.verdict) for found in verified]
         write_picture(arguments.picture, list(plots_of(labels)))
@@ -110,35 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
     return next(worst, Judgement.HOLDS).value
 
 
-def _check_worker(arguments: argparse.Namespace, records: list[dict[str, Any]]) -> None:
-    if not arguments.worker:
-        if arguments.config is not None:
-            raise UsageError("--config: only for --worker; add it, or omit --config")
-        return
-    if arguments.seed is not None:
-        raise UsageError("--seed: a worker draws with a random key, which no seed determines; omit it")
-    for record in records:
-        if record.get("dummies") is not None:
-            raise UsageError(
-                f"{quoted(record['series'])}: a worker draws different dummies for each series, so no two runs have "
-                "the same landmarks; omit --worker"
-            )
-
-
-@contextmanager
-def _worker(arguments: argparse.Namespace) -> Iterator[OwnWorker | None]:
-    """Run the worker that makes the decisions, if requested; raise `UsageError` if it fails."""
-    if not arguments.worker:
-        yield None
-        return
-    settings = settings_of(arguments)
-    with mendable(WorkerError), reaching(settings), started(settings) as worker:
-        yield worker
-
-
-def _verified(
-    arguments: argparse.Namespace, series: str, parameters: dict[str, Any], worker: OwnWorker | None
-) -> PolicyVerdict:
+def _verified(arguments: argparse.Namespace, series: str, parameters: dict[str, Any]) -> PolicyVerdict:
     # PRIVACY: anyone who knows the seed knows its keys. None of them is ever written to a key file, and they only
     # decide synthetic data.
     secret = keyfile.fresh_secret()
@@ -147,14 +109,8 @@ def _verified(
     began = time.monotonic()
     with mendable(UnusableError, by=f"{quoted(series)}: "):
         tried = experiment(parameters, secret)
-    before = None if worker is None else worker.decided
-    if worker is not None:
-        tried = without_looks(tried)
     parts = tried.parts(arguments.runs)
-    if worker is not None:
-        results = worker.results(tried, parts)
-    else:
-        results = here(tried, parts) if arguments.jobs == 1 else beside(parameters, secret, parts, arguments.jobs)
+    results = here(tried, parts) if arguments.jobs == 1 else beside(parameters, secret, parts, arguments.jobs)
     with closing(results), progress("verify") as moved:
 
         def watch(done: int, total: int) -> bool:
@@ -167,8 +123,7 @@ def _verified(
                 seen = gathered(tried, arguments.runs, results, watch)
         except ProcessEndedError:
             raise UsageError(ENDED) from None
-    decided = None if worker is None or before is None else worker.decided.since(before)
-    return PolicyVerdict(series, tried.subject.policy, verdict(tried, seen), time.monotonic() - began, decided)
+    return PolicyVerdict(series, tried.subject.policy, verdict(tried, seen), time.monotonic() - began)
 
 
 def _title(found: PolicyVerdict) -> str:
@@ -212,9 +167,6 @@ def _print(found: PolicyVerdict) -> None:
     say(f"{_title(found)}; {found.seconds:.0f} s")
     if found.policy.units is not None:
         say(wrapped(_looked_at(found.policy, found.policy.units)))
-    if found.decided is not None:
-        records, together = found.decided
-        say(f"a worker processed {records:,} records, {together:,} of them in batches")
     rows = [["", "declared", "at least", "control", "runs"]]
     for result in found.verdict.results:
         figures = [f"{figure:.3f}" for figure in (result.declared, result.measured.shown)]
@@ -261,7 +213,6 @@ def _document(found: PolicyVerdict, seed: int | None) -> dict[str, Any]:
     statistic = {"statistic": kind.statistic} if isinstance(kind, UnitStatistic) else {}
     if isinstance(kind, ByBins):
         statistic["by"] = kind.local.by
-    decided = {} if found.decided is None else {"worker": found.decided._asdict()}
     return {
         "series": found.series,
         "level": policy.level,
@@ -274,7 +225,6 @@ def _document(found: PolicyVerdict, seed: int | None) -> dict[str, Any]:
         "seconds": round(found.seconds, 3),
         "pairs": [_pair(result) for result in found.verdict.results],
         "finds": {"twice_the_budget": power.twice, "excluded_outcome": power.excluded, "events": power.events},
-        **decided,
     }
 
 

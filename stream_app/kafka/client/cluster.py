@@ -86,14 +86,6 @@ class Cluster:
             await asyncio.sleep(0.05)
         return found
 
-    async def delete(self, names: Iterable[str]) -> None:
-        """Delete those of the named topics that exist; raises `ClusterError` with every refusal."""
-        wanted = sorted(await self._replicas(names))
-        if not wanted:
-            return
-        answer = await self._admin.delete_topics(wanted)
-        _check("deleting topics", answer.topic_error_codes)
-
     async def _asked(self, topics: Iterable[str] = ()) -> Any:
         # Ask only for what is needed: a cluster may have thousands of topics. This request never creates a topic.
         return await ask(self._admin, any_node(self._admin), topics)

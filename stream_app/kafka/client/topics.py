@@ -45,7 +45,6 @@ _EVENTS = {
 # With three brokers, one of them can be lost without losing acknowledged records.
 _REPLICATED = {"min.insync.replicas": "2", "unclean.leader.election.enable": "false"}
 _REPLICAS = 3
-_LONGEST_PREFIX = 80  # keeps names with this prefix short enough for a topic or a setting
 
 # A higher value is accepted, too.
 _AT_LEAST = frozenset({"max.message.bytes", "min.insync.replicas"})
@@ -68,11 +67,6 @@ class TopicNames(NamedTuple):
         """Return the names for a prefix and an application id; Faust names the changelog after its table."""
         shared = (f"{prefix}.{topic}" for topic in cls._fields[:-1])
         return cls._make([*shared, f"{application}-state-changelog"])
-
-
-def verified_prefix(prefix: str) -> str:
-    """Return the prefix for the topics, group and transactional ids of the worker in `verify --worker`."""
-    return f"{prefix[:_LONGEST_PREFIX]}-verify-"
 
 
 @dataclass(frozen=True, slots=True)

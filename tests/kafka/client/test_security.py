@@ -125,9 +125,7 @@ def test_a_worker_may_check_the_topics(guarded: Guarded) -> None:
     assert guarded.run("worker", "topics", "--check") == 0
 
 
-@pytest.mark.parametrize(
-    "role", [role for role in ROLES if role not in ("operator", "worker", "registrar", "verifier")]
-)
+@pytest.mark.parametrize("role", [role for role in ROLES if role not in ("operator", "worker", "registrar")])
 def test_no_role_is_given_more_than_it_needs(guarded: Guarded, role: str) -> None:
     """If any right is removed from a role, one of the role's commands fails."""
     needed = guarded.needs(role)
@@ -272,18 +270,3 @@ def test_refusals_say_what_to_do(guarded: Guarded, capfd: pytest.CaptureFixture[
         assert "Unclosed" not in said
         assert PASSWORD not in said
         assert "not-the-password" not in said
-
-
-def test_a_verifier_needs_all_that_it_is_given(guarded: Guarded, capfd: pytest.CaptureFixture[str]) -> None:
-    """With its rights a worker decides; if any one is missing, the command says what is not allowed or ended."""
-    file = guarded.folder / "verified.jsonl"
-    file.write_text(json.dumps({**POLICY, "protection": {"level": "user", "length": 1, "step": 10}}))
-    words = ("verify", str(file), "--worker", "--runs", "5")
-    assert guarded.run("verifier", *words) == 3, capfd.readouterr()
-    for taken in (needed := guarded.needs("verifier")):
-        guarded.secured.allow("verifier", [access for access in needed if access != taken])
-        capfd.readouterr()
-        assert guarded.run("verifier", *words) == 2, taken
-        said = capfd.readouterr().err
-        assert "topics --acls" in said, (taken, said)
-        assert PASSWORD not in said
