@@ -233,3 +233,5 @@ def test_means_read_back_exactly(total: int, number: int, resolution: float) -> 
     assert isinstance(kind, Mean)
     cells = ReleasedCells((total, number))
     assert kind.read(kind.publish(cells), number) == cells
+    with pytest.raises(TypeError, match="a number and a count, but found float and NoneType"):
+        kind.released({"measurement": kind.publish(cells), "value": kind.publish(cells)})
