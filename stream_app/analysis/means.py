@@ -148,9 +148,9 @@ def _centre(group: list[MeasuredRelease]) -> float | None:
 def _ratio(total: Figure, number: Figure, centre: float, reaches: Mapping[str, float]) -> Figure:
     """Return the centre plus a sum divided by a number, with Fieller's interval (1954), which may be unbounded.
 
-    A mean m is in the interval if sum - m * number is within its own interval around 0. In Fieller's case the noise is
-    normal and adds up by squares. Here the reaches of sum and number add up in the same way, and also cover heavier
-    tails and noise on a grid.
+    A mean m is in the interval if sum - m * number is within its own interval around 0. Fieller assumes normal noise,
+    whose variances add up. Here the squares of ``reaches``, the half-widths of the intervals of sum and number, add up
+    in the same way; the half-widths also cover heavier tails and noise on a grid.
     """
     (s, s_error), (n, n_error) = total[:2], number[:2]
     if n <= 0:

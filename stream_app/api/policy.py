@@ -56,7 +56,7 @@ class Others(TypedDict, total=False):
 
 
 class Members(Others, total=False):
-    """Members of a policy at level landmark."""
+    """The members of a landmark-level policy."""
 
     epsilon: Required[float]
     value: Required[Kind]
@@ -93,7 +93,7 @@ class Policy(Page):
     def __init__(self, **members: Unpack[Members]) -> None: ...
 
     def __init__(self, record: Any = None, folder: Path | None = None, **members: Any) -> None:
-        """Create a policy from the members of a policy at level landmark, or from a policy record.
+        """Create a policy from the members of a landmark-level policy, or from a policy record.
 
         ``folder`` contains the calendar files that the landmarks of a record name. Raises `Error` with every fault.
         """

@@ -67,7 +67,7 @@ def adopt_version(
 
 
 def drop_unread(collection: Collection, row: SeriesRow | None, adopted: ProcessedRecord) -> None:
-    """Drop the open steps that the new version does not take over from the previous one, the version of ``row``."""
+    """Drop the open steps that the new version does not take over from the previous version, whose row is ``row``."""
     if adopted.row.open_steps is None:
         collection.drop(adopted.row.series)
     if row is not None and adopted.row.open_units is None:

@@ -133,22 +133,22 @@ _SERVERS: Final = range(20_000, 32_768)
 """Server ports; outgoing connections use 32768 and up on Linux, 49152 and up elsewhere (RFC 6335, section 6)."""
 
 
-def ports_of(wished: int, *, other: bool) -> tuple[int, int]:
+def ports_of(preferred: int, *, other: bool) -> tuple[int, int]:
     """Choose the ports of the broker and the controller.
 
     Args:
-        wished: the broker's port; 0 means any free one.
-        other: whether another free port will do if another program listens on ``wished``.
+        preferred: the broker's port; 0 means any free one.
+        other: whether another free port will do if another program listens on ``preferred``.
 
     Raises:
-        LocalBrokerError: if another program listens on ``wished``, and no other port will do.
+        LocalBrokerError: if another program listens on ``preferred``, and no other port will do.
     """
-    port = wished if wished and _is_free(wished) else 0
-    if wished and not port and not other:
+    port = preferred if preferred and _is_free(preferred) else 0
+    if preferred and not port and not other:
         remedy = "Stop it, or use another --port; --port 0 picks a free one"
-        raise LocalBrokerError(f"port {wished}", "another program is listening there", remedy)
+        raise LocalBrokerError(f"port {preferred}", "another program is listening there", remedy)
     found, controller = free_ports(2)
-    # The wished port may also be the random port of the controller.
+    # The preferred port may also be the random port of the controller.
     return (port, controller if controller != port else found) if port else (found, controller)
 
 

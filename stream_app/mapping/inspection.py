@@ -55,7 +55,7 @@ class Column:
 
     @property
     def thousands(self) -> bool:
-        """Return whether a comma in the numbers could separate thousands as well as decimals."""
+        """Return whether the commas in the numbers could be thousands separators as well as decimal commas."""
         return self.comma and all(re.fullmatch(r"-?[0-9]{1,3}(,[0-9]{3})?", cell) for cell in self.cells if "," in cell)
 
     @property

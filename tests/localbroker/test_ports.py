@@ -25,7 +25,7 @@ def free() -> int:
     return free_ports(1)[0]
 
 
-def test_the_wished_one_where_it_is_free(free: int) -> None:
+def test_the_preferred_one_where_it_is_free(free: int) -> None:
     """No other port is chosen; 0 requests any port."""
     assert ports_of(free, other=True)[0] == ports_of(free, other=False)[0] == free
     assert ports_of(0, other=False)[0] not in {0, free}

@@ -244,7 +244,8 @@ def _noise_in_words(found: Explanation) -> str:
             return f"Each count has an average error of {1 / sinh(min(1 / scale, _LARGE)):.4g}."
         if kind == "location":  # the mean distance of planar Laplace noise
             return f"The noisy position has an average error of {2 * scale:.4g} metres."
-        return f"The noisy value has an average error of {scale:.4g}, in the unit of the values."
+        if kind == "number":
+            return f"The noisy value has an average error of {scale:.4g}, in the unit of the values."
     return f"The scale of the noise is {scale:.4g}{_UNITS.get(kind, '')}."
 
 

@@ -44,7 +44,7 @@ class Within:
 
     @property
     def hides(self) -> bool:
-        """Whether neither releases nor ledger distinguish a step with readings from a step without readings."""
+        """Whether a step without readings looks the same as one with readings, in both the releases and the ledger."""
         return self.absent is not None and self.absent != APPROXIMATED
 
     def read(self, kind: Kind, value: Raw) -> RawCells | None:
