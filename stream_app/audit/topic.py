@@ -155,7 +155,7 @@ async def reading(client: Mapping[str, Any], topics: list[str]) -> AsyncIterator
 
 
 async def check_there(client: Mapping[str, Any], topics: list[str]) -> None:
-    """Raise `TopicError` for a missing topic; a consumer would wait for a minute without naming the topic."""
+    """Raise `TopicError` if a topic is missing; a consumer would only wait a minute, and then not name the topic."""
     consumer = AIOKafkaConsumer(**client)
     try:
         await consumer.start()

@@ -162,7 +162,7 @@ def _below(rate: float, cell: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def lead_of(items: int, rate: float) -> int:
-    """Return the lead over all others, in contributors, that gets an item chosen with probability `WANTED`.
+    """Return the lead over every other item, in contributors, with which an item is chosen with probability `WANTED`.
 
     An item chosen by n contributors has the weight ``exp(rate * n)``. The leading item is least likely to be chosen if
     all others are equal, with probability ``1 / (1 + (items - 1) exp(-rate * lead))``.

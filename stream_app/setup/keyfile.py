@@ -194,9 +194,9 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def read_private(path: Path) -> bytes:
-    """Return a file's content; raise `KeyFileError` if it is missing or others may read it.
+    """Return a file's content; raise `KeyFileError` if it is missing or readable by others.
 
-    From then on, this process and its children leave no core dump, because it would contain the content.
+    This also disables core dumps of this process and its children, because a dump would contain the content.
     """
     _forbid_core_dumps()
     try:

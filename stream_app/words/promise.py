@@ -174,7 +174,7 @@ def how_far(parameters: Parameters, unit: Unit) -> str:
 
 
 def changes(parameters: Parameters) -> int:
-    """Return how many times neighbours differ if a contributor sends a different item: twice under add-remove."""
+    """Return how many changes between neighbours make a contributor send a different item: two under add-remove."""
     return 2 if (parameters.get("collect") or {}).get("neighbours") == "add-remove" else 1
 
 

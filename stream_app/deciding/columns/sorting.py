@@ -73,11 +73,11 @@ NOTHING = Together(_NONE, _NONE, _NONE, _NONE, _NONE, np.zeros(0))
 
 
 def together(context: Context, source: Source, records: Records, fewest: int, collected: frozenset[bytes]) -> Together:
-    """Return the records to process together, at least ``fewest`` in each round of a group.
+    """Return the records to process together, with at least ``fewest`` records in each round of a group.
 
     ``collected`` contains the keys of collected series; a record with such a key is not an observation of another
-    series. Records that would be refused, or that need more than a step, are excluded, because processing them one by
-    one gives the reason.
+    series. Records that would be refused, or that need more than a step, are excluded, because only processing them one
+    by one yields the reason.
     """
     states = source.states
     routed, separator = context.partition_of is not None, context.limits.member_separator

@@ -264,7 +264,7 @@ class FaustFeed:
         return await self._consumer.thread.owns(self._tp(partition), offset)
 
     def keep(self, partition: int, offset: int) -> None:
-        """Keep the group's offset for a partition at or below ``offset``."""
+        """Ensure that the group's committed offset for a partition never exceeds ``offset``."""
         self._consumer.keep(self._tp(partition), offset)
 
     async def committed(self, partition: int) -> int | None:
