@@ -105,28 +105,31 @@ def processed(
 
     outlets = Outlets(counted, releases, refused, None)
     partition = MemoryPartition(context, keyfile.fresh_secret(), _TOPIC)
-    number, decisions, rejected, renewals = 0, Counter[str](), Counter[Reason](), Counter[str]()
+    count, decisions, rejected, renewals = 0, Counter[str](), Counter[Reason](), Counter[str]()
     spent_nano = 0
     for records in _batches(events, context.keys if mixes else None, most_records):
+        done = 0
         for batch in partition.decide(records, outlets):
-            for (decision, _, _), count in batch.decisions.items():
-                decisions[decision] += count
+            for (decision, _, _), made in batch.decisions.items():
+                decisions[decision] += made
             rejected.update(batch.alone.rejected)
             renewals.update(batch.alone.renewals)
             spent_nano += sum(batch.spent.values())
-        for number, event, parsed in zip(records.offsets, records.values, records.parsed or (), strict=True):
-            assert event is not None, "an input has no record without a value"
-            for entry in entries[number]:
-                met.written(entry)
-                used.written(entry)
-            why = reasons[number]
-            rows.take(number, event, parsed, next(iter(why.values()), None), partition.policy_of)
-            if type(parsed) is tuple and parsed[0] not in why:
-                met.taken(parsed[0], parsed[1])
-        number += 1
-        entries.clear()
-        reasons.clear()
-    totals = {"events": number} | {name: decisions[name] for name in ("perturbed", "approximated", "withheld")}
+            some = records[done : done + batch.end]
+            done += batch.end
+            for number, event, parsed in zip(some.offsets, some.values, some.parsed or (), strict=True):
+                assert event is not None, "an input has no record without a value"
+                for entry in entries[number]:
+                    met.written(entry)
+                    used.written(entry)
+                why = reasons[number]
+                rows.take(number, event, parsed, next(iter(why.values()), None), partition.policy_of)
+                if type(parsed) is tuple and parsed[0] not in why:
+                    met.taken(parsed[0], parsed[1])
+            count += len(some)
+            entries.clear()
+            reasons.clear()
+    totals = {"events": count} | {name: decisions[name] for name in ("perturbed", "approximated", "withheld")}
     totals |= {"rejected": rejected.total(), "spent_nano": spent_nano}
     if renewals:
         totals |= {"renewed": renewals["begun"], "not_renewed": renewals["refused"]}

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stream_app.deciding import decider
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decider import Append, Headers
 from stream_app.deciding.landmarksmet import LandmarksMet
@@ -94,6 +96,20 @@ def test_hostile_records(hostile_records: int) -> None:
 def test_open_steps(log: list[dict[str, Any]], *, mixes: bool) -> None:
     """Contributions, readings and units are gathered alike, and the same number of steps is still open at the end."""
     assert_equal_in_batches(Context(KEYS, limits=Limits(lifetime_nano=10**15)), list(map(dump, log)), mixes=mixes)
+
+
+def test_full_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If each watermark fills a batch, every record is still counted once, with its own outputs."""
+    monkeypatch.setattr(decider, "MOST_BULK_BYTES", 1)
+    log = [readings.within(protection={"level": "event", "step": 10, "within": "last", "open_steps": 1})]
+    for step in range(9):
+        log += [readings.reading(10 * step + nth, value) for nth, value in enumerate([1.0] * (step % 3) + ["x", 2.0])]
+        log.append(readings.watermark(10 * (step + 1)))
+    result = assert_equal_in_batches(Context(KEYS), list(map(dump, log)))
+    assert list(result.rows.unfit()) == [
+        (nth, "invalid-value") for nth, record in enumerate(log) if record.get("value") == "x"
+    ]
+    assert result.totals["perturbed"] > 6
 
 
 @settings(max_examples=scaled(20))
