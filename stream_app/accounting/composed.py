@@ -13,8 +13,8 @@ from typing import Final, Literal, NamedTuple
 
 from stream_app.accounting.temporal import CorrelatedLoss, SpentSteps
 from stream_app.audit.books.guarantee import SeriesLoss
-from stream_app.audit.books.terms import NANO
 from stream_app.loss.temporal import TemporalLoss, checked
+from stream_app.words.amount import NANO
 
 
 class CompositionLaw(NamedTuple):

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from math import fsum
 from typing import Final, NamedTuple
 
-from stream_app.audit.books.terms import NANO
 from stream_app.audit.report.curve import Curve
 from stream_app.loss.landmark import landmark_losses
 from stream_app.loss.temporal import Adversary, TemporalLoss
+from stream_app.words.amount import NANO
 
 MOST_STEPS: Final = 200_000
 """Maximum number of steps from the first release to the last; longer series are omitted, with a reason given."""

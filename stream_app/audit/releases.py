@@ -16,7 +16,8 @@ from stream_app.audit.books.terms import Terms, scale_of
 from stream_app.audit.chain import DIGEST_BYTES
 from stream_app.audit.finding import Code, Finding
 from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, ReleaseEntry, ReleaseRecord, finding_of
-from stream_app.audit.form.points import Points, points_of, points_of_units
+from stream_app.audit.kinds.space import Points
+from stream_app.audit.kinds.units import unit_points
 
 WINDOW: Final = 64
 """How many releases back a repeat can be compared; at most twice as many 40-byte digests are held."""
@@ -189,10 +190,9 @@ class Pairing:
 
 def points_under(terms: Terms) -> Points:
     """Return the points on which the releases of a policy lie."""
-    statistic, neighbours = terms.statistic, terms.neighbours
     if terms.units is not None:
-        return points_of_units(terms.value, filtered=terms.filtered)
-    return points_of(terms.value, filtered=terms.filtered, statistic=statistic, neighbours=neighbours)
+        return unit_points(terms.kind.value, filtered=terms.filtered)
+    return Points(terms.kind.space, terms.kind.is_clamped, terms.filtered)
 
 
 def _faults(covered: CoveredEntry, release: ReleaseRecord, series: _Series) -> list[str]:

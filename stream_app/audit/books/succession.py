@@ -6,18 +6,13 @@ that guarantee for the future. If there are units, landmarks and windows consist
 version begins at the end of the last processed step, rounded up to the next start of one of its own steps.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from math import gcd
-from typing import Any, Final
 
 from stream_app.audit.books.landmarks import Interval, LandmarkSet
 from stream_app.audit.books.period import Books
 from stream_app.audit.books.terms import Terms
 from stream_app.audit.books.window import EarlierSpends
-from stream_app.audit.form.kinds import cells_of, width_of
-from stream_app.audit.form.lattice import decimal_of
-
-_SIDES: Final = (("south", 1), ("west", 1), ("north", -1), ("east", -1))
 
 
 def losses(before: Books, terms: Terms, end_ms: int) -> list[str]:
@@ -150,22 +145,11 @@ def _outside(wanted: Iterable[Interval], own: Iterable[Interval]) -> list[int]:
 
 
 def _narrower(ruling: Terms, terms: Terms) -> list[str]:
-    old, new = ruling.value, terms.value
-    if old["kind"] != new["kind"]:
-        return [f"kind {old['kind']} becomes kind {new['kind']}"]
-    found = []
-    if new["kind"] == "number" and not _is_whole(new):
-        same = all(decimal_of(old[name]) == decimal_of(new[name]) for name in ("lower", "upper", "resolution"))
-        if not same or cells_of(new) < cells_of(old):
-            found.append("fewer numbers are neighbours")
-    if new["kind"] == "counts" and terms.scale_nano < ruling.scale_nano:
-        found.append("the sensitivity of counts shrinks")
-    found += _dropped(old, new)
-    if new["kind"] == "location":
-        shrunk = any(sign * (new["bounds"][side] - old["bounds"][side]) > 0 for side, sign in _SIDES)
-        if shrunk or terms.scale_nano < ruling.scale_nano:
-            found.append("the radius or the bounds shrink")
-    if _substitutes(old) and not _substitutes(new) and _are_all_neighbours(new):
+    old, new = ruling.kind, terms.kind
+    if type(old) is not type(new):
+        return [f"kind {old.value['kind']} becomes kind {new.value['kind']}"]
+    found = new.narrower(old)
+    if old.substitutes and not new.substitutes and new.are_all_neighbours:
         found.append("invalid values are revealed")
     if ruling.neighbours != terms.neighbours:
         found.append("collected data are protected differently")
@@ -179,33 +163,3 @@ def _told(ruling: Terms, terms: Terms) -> list[str]:
     if ruling.intrusion_nano and not 0 < terms.intrusion_nano <= ruling.intrusion_nano:
         found.append("an intrusion reveals more")
     return found
-
-
-def _dropped(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    name = {"counts": "keys", "choice": "items"}.get(new["kind"], "categories")
-    known = set(new.get(name, ()))
-    hidden = name == "categories" and _substitutes(new)
-    gone = [] if hidden else [each for each in old.get(name, ()) if each not in known]
-    return [f"{name} become invalid, and this is visible, starting with {gone[0]!r}"] if gone else []
-
-
-def _are_all_neighbours(value: Mapping[str, Any]) -> bool:
-    """Return whether any two values are neighbours, so that a substitute hides invalid ones."""
-    match value["kind"]:
-        case "category" | "vector":
-            return True
-        case "number":
-            return _is_whole(value)
-        case "counts" | "location" | "choice":
-            return False
-        case other:
-            raise AssertionError(f"kind {other} says nothing about its neighbours here")
-
-
-def _is_whole(value: Mapping[str, Any]) -> bool:
-    return cells_of(value) >= width_of(value)
-
-
-def _substitutes(value: Mapping[str, Any]) -> bool:
-    """Return whether invalid values have a substitute; for categories, "reject" cannot be a substitute."""
-    return "invalid" in value and value["invalid"] != "reject"

@@ -4,18 +4,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from stream_app.audit.books.landmarks import LandmarkSet
+from stream_app.audit.books.policy import fault_of, is_filtered
 from stream_app.audit.books.share import MILLION, Share, share_of, user
 from stream_app.audit.books.units import Grid, Units, unit_share, units_of
 from stream_app.audit.books.window import Frame, Reach
 from stream_app.audit.form.domains import PARAMETERS, SCHEMES
-from stream_app.audit.form.kinds import cells_of, width_of
-from stream_app.audit.form.lattice import decimal_of, grid_of
-from stream_app.audit.form.policy import fault_of, sensitivity_of
-
-NANO: Final = 10**9
+from stream_app.audit.form.grid import decimal_of
+from stream_app.audit.kinds import kind_of
+from stream_app.audit.kinds.kind import ValueKind
+from stream_app.audit.kinds.units import unit_scale
+from stream_app.words.amount import NANO
 
 Level = Literal["landmark", "event", "user", "w-event"]
 
@@ -51,7 +52,7 @@ class Terms:
     within: str  # how a step's readings combine; "" if it has one
     gaps: bool  # whether steps without a reading are approximated, whatever their share
     hides_absence: bool  # whether these are processed as if a public value was read
-    value: Mapping[str, Any]  # the `value` parameters, for the releases
+    kind: ValueKind  # of the values, for the releases
     filtered: bool  # whether estimates are more than clamped noisy values
     open_steps: int  # number of steps open to contributions; 0: not collected
     neighbours: str  # of collected data; "" if not collected
@@ -99,10 +100,8 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
     lifetime = parameters.get("lifetime")
     is_halved = collect.get("statistic") == "mean" and collect["neighbours"] == "add-remove"
     statistic = collect.get("statistic") or value.get("statistic") or ""
-    filtered = (parameters.get("filter") or ("level" if name == "balanced" else "none")) != "none"
-    filtered = filtered and value["kind"] != "choice" and not collect.get("statistic")
-    if units is not None:
-        filtered = filtered and statistic == "mean" and not units.by
+    kind = kind_of(parameters)
+    filter_name = parameters.get("filter") or ("level" if name == "balanced" else "none")
     return Terms(
         version=version,
         budget_nano=budget,
@@ -125,15 +124,15 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
         tosses=SCHEMES[name].has_rate and (_is_private(scheme) or _falls(scheme)),
         compares=_is_private(scheme),
         spelling=_spelling(version, budget),
-        scale_nano=_scale(parameters) * NANO,
-        scales_nano={name: scale * NANO for name, scale in _scales(value).items()},
+        scale_nano=NANO * (kind.scale if units is None else unit_scale(value) * units.window),
+        scales_nano={name: scale * NANO for name, scale in kind.scales.items()},
         statistic=statistic,
         least_nano=2 if is_halved else 1,
         within=protection.get("within") or "",
         gaps=protection.get("absent") == "approximated",
         hides_absence=protection.get("absent", "approximated") != "approximated",
-        value=value,
-        filtered=filtered,
+        kind=kind,
+        filtered=filter_name == "level" and is_filtered(parameters),
         open_steps=collect.get("open_steps", 0),
         neighbours=collect.get("neighbours", ""),
         intrusion_nano=collect.get("intrusion_nano") or 0,
@@ -200,55 +199,6 @@ def _falls(adaptive: Mapping[str, Any]) -> bool:
     """Return whether Adaptive's rate, in whole billionths, can fall below its initial value, 1."""
     decrease, minimum = decimal_of(adaptive.get("decrease", 0.5)), decimal_of(adaptive.get("minimum", 0.1))
     return floor(decrease * NANO) > 0 and floor(minimum * NANO) < NANO
-
-
-def _scale(parameters: Mapping[str, Any]) -> Fraction:
-    """Return the noise scale at epsilon 1: D*res for numbers, the radius, the sensitivity, or else 1."""
-    value = parameters["value"]
-    if parameters["protection"].get("unit") is not None:
-        return _of_units(value) * (parameters["protection"].get("window") or 1)
-    match value["kind"]:
-        case "number":
-            return _reach(parameters) * decimal_of(value["resolution"])
-        case "counts":
-            return Fraction(sensitivity_of(parameters))
-        case "location":
-            return decimal_of(value["radius"])
-        case "category" | "choice" | "vector":
-            return Fraction(1)
-        case other:
-            raise AssertionError(f"kind {other} has no noise scale here")
-
-
-def _of_units(value: Mapping[str, Any]) -> Fraction:
-    """Return a unit's total effect on a statistic: a unit that moves leaves one bin and enters another."""
-    match value["statistic"]:
-        case "histogram":
-            return Fraction(2)
-        case "share":
-            return Fraction(1)
-        case _:
-            return width_of(value) * decimal_of(value["resolution"])
-
-
-def _reach(parameters: Mapping[str, Any]) -> int:
-    """Return how far a number or a summand may move between neighbours, in grid points."""
-    collect, value = parameters.get("collect"), parameters["value"]
-    if collect is None:
-        return cells_of(value)
-    low, high = grid_of(value)
-    centre = (low + high) // 2
-    if collect.get("intrusion_nano"):  # moving an item past a look changes the rest of two parts
-        return 2 * max(high - centre, centre - low)
-    if collect["neighbours"] == "replace":
-        return high - low
-    return max(abs(low), abs(high)) if collect["statistic"] == "sum" else max(high - centre, centre - low)
-
-
-def _scales(value: Mapping[str, Any]) -> dict[str, Fraction]:
-    """Return the noise scale of each part of a vector at epsilon 1; all parts have the same share."""
-    parts = value["parts"] if value["kind"] == "vector" else {}
-    return {name: len(parts) * cells_of(parts[name]) * decimal_of(parts[name]["resolution"]) for name in sorted(parts)}
 
 
 def scale_of(terms: Terms, spend_nano: int, count: int | dict[str, int] | None) -> float | dict[str, float]:

@@ -2,10 +2,12 @@
 
 from typing import Any, NamedTuple
 
-from stream_app.audit.books.terms import NANO, Terms, scale_of
+from stream_app.audit.books.terms import Terms, scale_of
 from stream_app.audit.explain.formula import BudgetFigures, Reach, Shares
 from stream_app.audit.finding import Finding
 from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, DummiesEntry, PolicyEntry, ReleaseEntry
+from stream_app.audit.kinds.category import Choice
+from stream_app.words.amount import NANO
 
 
 class Explanation(NamedTuple):
@@ -75,7 +77,7 @@ class Explanation(NamedTuple):
             found = f"The value is the {terms.statistic} of the step's units that have a reading and are not landmarks."
             return f"{found} {told}No record shows what was read in them."
         if terms.neighbours:
-            what = {"choice": "the choice among"}.get(terms.value["kind"], f"the {terms.statistic or 'counts'} of")
+            what = "the choice among" if isinstance(terms.kind, Choice) else f"the {terms.statistic or 'counts'} of"
             told = (
                 "Its release says how many; no record shows what"
                 if terms.counts_items

@@ -8,12 +8,12 @@ from stream_app.audit.books.share import MILLION
 from stream_app.audit.chain import DIGEST_BYTES, Place, digest_of
 from stream_app.audit.explain.explanation import Explanation
 from stream_app.audit.explain.formula import BudgetFigures, Shares, reach_of, shares_of
-from stream_app.audit.explain.rate import RateError, rate_of
+from stream_app.audit.explain.rate import rate_of
 from stream_app.audit.finding import Finding
 from stream_app.audit.form.entry import PERTURBED, DummiesEntry, Entry, PolicyEntry, ReleaseEntry, ReleaseRecord
-from stream_app.audit.form.lattice import decimal_of
-from stream_app.audit.form.points import Count
+from stream_app.audit.form.grid import decimal_of
 from stream_app.audit.form.reader import SEQUENCE, SERIES_AT, read_entry, read_release, spelt
+from stream_app.audit.kinds.space import Count, RateError
 from stream_app.audit.rules import Rules
 from stream_app.audit.series import Series
 

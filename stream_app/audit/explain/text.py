@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from math import exp, sinh
 from textwrap import wrap
 from typing import Final
 
@@ -11,7 +10,7 @@ from stream_app.audit.explain.formula import Formula
 from stream_app.audit.form.entry import APPROXIMATED, PERTURBED
 from stream_app.audit.report.report import epsilon, line_of
 from stream_app.calendar.words import duration_in_words, moment_in_words
-from stream_app.words.amount import NANO, amount, of_limit, quoted
+from stream_app.words.amount import amount, of_limit, quoted
 
 SHOWN: Final = 5  # findings shown in a text; the audit lists all
 
@@ -160,10 +159,6 @@ def _derived(formula: Formula) -> list[str]:
     return lines
 
 
-_UNITS: Final = {"number": ", in the unit of the values"}
-_LARGE: Final = 700.0  # its sinh is close to the largest double
-
-
 def plain_of(found: Explanation) -> str:
     """Return the explanation as one paragraph."""
     return " ".join(_sentences(found))
@@ -221,32 +216,15 @@ def _why(found: Explanation) -> str:
 
 def _noise_in_words(found: Explanation) -> str:
     """Return the effect of the noise if it is simple to describe, otherwise the scale of the noise."""
-    terms, scale, nano = found.terms, found.scale, found.entry.epsilon_nano
-    kind = terms.value["kind"]
-    if terms.units is not None and isinstance(scale, float):
-        what = "The noise" if not terms.divides else "Before it is divided by the number of units, the noise"
-        return f"{what} has a scale of {scale:.4g}{_UNITS.get(kind, '') * (terms.statistic in ('mean', 'sum'))}."
+    terms, scale = found.terms, found.scale
+    assert scale is not None, "noise was drawn"
     if isinstance(scale, dict):
         each = ", ".join(f"{size:.4g} for {quoted(name)}" for name, size in scale.items())
         return f"The scale of the noise is {each}."
-    if kind == "category":
-        # exp(e) / (exp(e) + k - 1), from Kairouz et al. (2016), in a form that does not overflow for any epsilon
-        chance = 1 / (1 + (len(terms.value["categories"]) - 1) * exp(-nano / NANO))
-        return (
-            f"It is the true category with a probability of {100 * chance:.3g} %, and otherwise any of the other "
-            "categories."
-        )
-    if kind == "choice":
-        fewer = (2 if terms.neighbours == "replace" else 1) * NANO / nano
-        return f"An item chosen by {fewer:.4g} fewer contributors is e (2.72) times less likely to be drawn."
-    if scale is not None and not terms.counts_items and not terms.intrusion_nano:
-        if kind == "counts":  # the mean size of discrete Laplace noise; 1 / sinh(x) of large x is 0
-            return f"Each count has an average error of {1 / sinh(min(1 / scale, _LARGE)):.4g}."
-        if kind == "location":  # the mean distance of planar Laplace noise
-            return f"The noisy position has an average error of {2 * scale:.4g} metres."
-        if kind == "number":
-            return f"The noisy value has an average error of {scale:.4g}, in the unit of the values."
-    return f"The scale of the noise is {scale:.4g}{_UNITS.get(kind, '')}."
+    if terms.units is None:
+        return terms.kind.effect(scale, found.entry.epsilon_nano)
+    what = "The noise" if not terms.divides else "Before it is divided by the number of units, the noise"
+    return f"{what} has a scale of {scale:.4g}{', in the unit of the values' * (terms.statistic in ('mean', 'sum'))}."
 
 
 def _cost(found: Explanation) -> Iterator[str]:

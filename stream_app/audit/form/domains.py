@@ -8,7 +8,7 @@ from sys import float_info
 from typing import Any, Final, NamedTuple
 
 from stream_app.audit.form.entry import MAX_SEQUENCE, MAX_TIMESTAMP
-from stream_app.audit.form.lattice import decimal_of
+from stream_app.audit.form.grid import Members, decimal_of
 
 
 class Domain(NamedTuple):
@@ -78,6 +78,20 @@ def or_null(domain: Domain) -> Domain:
 def is_number(found: object) -> bool:
     """Return whether this is a JSON number; true and false are not."""
     return type(found) in (int, float)
+
+
+def fault_in(where: str, found: Members, table: Mapping[str, Domain]) -> str:
+    """Return a sentence on a fault in an object's members, each checked by itself, or "" if there is none."""
+    unknown = sorted(found.keys() - table.keys())
+    if unknown:
+        return f"{where}.{unknown[0]} is not known"
+    for name, member in table.items():
+        if name not in found:
+            if member.needed:
+                return f"{where}.{name} is missing"
+        elif not member.fits(found[name]):
+            return f"{where}.{name} is not {member.says}"
+    return ""
 
 
 LEVELS: Final = ("landmark", "event", "user", "w-event")

@@ -8,9 +8,13 @@ from math import floor
 from operator import lt
 
 from stream_app.audit.form import domains
+from stream_app.audit.form.domains import fault_in
 from stream_app.audit.form.exact import shown
-from stream_app.audit.form.kinds import cells_of, fault_in, is_value, value_fault, width_of
-from stream_app.audit.form.lattice import MOST_CELLS, Members, decimal_of, grid_of
+from stream_app.audit.form.grid import MOST_CELLS, Members, decimal_of, grid_of
+from stream_app.audit.kinds import kind_of, value_fault
+from stream_app.audit.kinds.category import Choice
+from stream_app.audit.kinds.counts import Counts
+from stream_app.audit.kinds.number import Number
 
 
 def fault_of(parameters: Members) -> str:
@@ -24,48 +28,56 @@ def fault_of(parameters: Members) -> str:
         or _units(parameters)
         or _readings(parameters)
         or _collect(parameters)
+        or _filter(parameters)
         or _renewal(parameters)
     )
 
 
-def sensitivity_of(parameters: Members) -> int:
-    """Return the largest L1 distance between neighbouring counts: an item is moved, or is added or removed."""
-    collect = parameters.get("collect")
-    if collect is None:
-        return int(parameters["value"].get("sensitivity", 1))
-    return 2 if collect["neighbours"] == "replace" else 1
+def is_filtered(parameters: Members) -> bool:
+    """Return whether the filter level may follow the measurements of a policy without a fault in its members.
+
+    Others are published as measured.
+    """
+    value, collect = parameters["value"], parameters.get("collect") or {}
+    if parameters["protection"].get("unit") is not None:
+        return value["statistic"] == "mean" and value.get("by") is None
+    return kind_of(parameters).has_filter and not collect.get("statistic")
+
+
+def _filter(parameters: Members) -> str:
+    if parameters.get("filter") != "level" or is_filtered(parameters):
+        return ""
+    return "filter level does not apply: these measurements are published as they are"
 
 
 def _collect(parameters: Members) -> str:
-    collect, value = parameters.get("collect"), parameters["value"]
+    collect, kind = parameters.get("collect"), kind_of(parameters)
     if collect is None:
-        return "" if value["kind"] != "choice" else "kind choice is only for collected data"
+        return "" if not isinstance(kind, Choice) else "kind choice is only for collected data"
     fault = fault_in("collect", collect, domains.COLLECT)
     if fault:
         return fault
-    if value["kind"] not in ("counts", "number", "choice"):
-        return f"data of kind {value['kind']} cannot be collected"
-    if (value["kind"] == "number") is (collect.get("statistic") is None):
+    if not isinstance(kind, Counts | Number | Choice):
+        return f"data of kind {kind.value['kind']} cannot be collected"
+    if isinstance(kind, Number) is (collect.get("statistic") is None):
         return "collect.statistic is required for numbers and does not apply to other kinds"
-    if value.get("invalid", "reject") != "reject":
+    if kind.substitutes:
         return "collected data cannot have a substitute for invalid values"
     if collect["neighbours"] == "add-remove" and collect.get("intrusion_nano") is not None:
         return "collect.intrusion_nano has no effect with neighbours add-remove"
     if parameters["scheme"].get("dissimilarity") == "private":
         return "collected data cannot be compared privately"
-    if value["kind"] != "counts" and parameters.get("filter") == "level":
-        return "filter level does not apply to a sum, a mean or a choice"
-    return _added(parameters) if value["kind"] == "number" else _counted(parameters)
+    return _added(parameters) if isinstance(kind, Number) else _counted(kind)
 
 
-def _counted(parameters: Members) -> str:
-    collect, value = parameters["collect"], parameters["value"]
-    counters = value["keys"] if value["kind"] == "counts" else value["items"]
+def _counted(kind: Counts | Choice) -> str:
+    collect, value = kind.collect, kind.value
+    counters = value["keys"] if isinstance(kind, Counts) else value["items"]
     if collect["open_steps"] * len(counters) > domains.MOST_OPEN_COUNTERS:
         return f"collect.open_steps times the number of counters is above {domains.MOST_OPEN_COUNTERS}"
-    if value["kind"] == "choice":
+    if isinstance(kind, Choice):
         return "" if collect.get("intrusion_nano") is None else "collect.intrusion_nano does not apply to a choice"
-    if value.get("sensitivity", sensitivity_of(parameters)) != sensitivity_of(parameters):
+    if value.get("sensitivity", kind.sensitivity) != kind.sensitivity:
         return f"value.sensitivity does not match neighbours {collect['neighbours']}"
     return ""
 
@@ -111,11 +123,10 @@ def _absent(parameters: Members) -> str:
             if parameters["scheme"].get("dissimilarity") != "private"
             else "filling a gap would cost a private comparison"
         )
-    if value["kind"] in ("location", "counts"):
-        return f"a {value['kind']} is not always a neighbour of protection.absent"
-    if value["kind"] == "number" and value.get("sensitivity") is not None and cells_of(value) < width_of(value):
-        return "numbers beyond value.sensitivity are not neighbours of protection.absent"
-    return "" if is_value(absent, value) else f"protection.absent is not a {value['kind']} of this policy"
+    kind = kind_of(parameters)
+    if not kind.are_all_neighbours:
+        return f"not every {value['kind']} of this policy is a neighbour of protection.absent"
+    return "" if kind.holds(absent) else f"protection.absent is not a {value['kind']} of this policy"
 
 
 def _renewal(parameters: Members) -> str:
@@ -250,6 +261,4 @@ def _unit_scheme(parameters: Members) -> str:
         return f"scheme {scheme!r} does not support units"
     if scheme == "adaptive" and value.get("by") is not None:
         return "a step with several means has no publishing rate"
-    if parameters.get("filter") == "level" and (value["statistic"] != "mean" or value.get("by") is not None):
-        return "filter level supports only a single mean of numbers"
     return ""
