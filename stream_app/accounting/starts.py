@@ -17,7 +17,7 @@ from stream_app.deciding.outcome import ProcessedRecord, RejectedRecord
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord
-from stream_app.privacy.kinds.kind_form import substitute_fault
+from stream_app.privacy.kinds import substitute_fault
 from stream_app.privacy.landmarks import Grid, aligned
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.policy import PolicyError, stored_policy_of

@@ -18,7 +18,7 @@ from stream_app.api.releasing import Released
 from stream_app.api.tables import Frame, Row, rows_of
 from stream_app.privacy import policy as core
 from stream_app.privacy.protection import LandmarkLevel
-from stream_app.words.amount import quoted
+from stream_app.words.amount import NANO, quoted
 
 T = TypeVar("T")
 
@@ -44,12 +44,19 @@ def measured_of(frame: Frame | Released, policy: Policy | None) -> list[Measured
             remedy = "use the policy of these releases, or omit it for the result of release()"
             raise Error.of("policy", f"is for a different kind or scale of values than row {nth}; {remedy}") from None
         if parts_of(release.measurement) and not release.quantities(ruling):
-            remedy = "read the releases with their ledger, or add policy= unless counters start with noise"
-            raise Error.of(f"row {nth}", f"does not say how noisy its measurement is; {remedy}")
+            raise Error.of(f"row {nth}", _unknown(ruling))
     if not isinstance(found, Releases) and (series := chosen_by_noise(measured)):
         lie = f"the measurements of {quoted(series)} are closer together, or further apart, than their noise allows"
         raise Error.of("frame", f"{lie}: these rows were chosen by their noise, and their mean is biased; {CHOOSE}")
     return measured
+
+
+def _unknown(ruling: core.Policy | None) -> str:
+    """Return why the noise of a measurement is not known."""
+    if ruling is not None and not ruling.kind.noises(NANO):
+        return "has a measurement without a mean, because its kind's noise has none; leave out such series"
+    remedy = "read the releases with their ledger, or add policy= unless counters start with noise"
+    return f"does not say how noisy its measurement is; {remedy}"
 
 
 CHOOSE: Final = "choose rows by time, series, policy or landmark, never by measurement or value"

@@ -42,6 +42,7 @@ def loud(policy: Policy) -> Loud | None:
     kind = policy.kind
     if not share_nano or kind.span is None or policy.collect is not None:
         return None
+    assert kind.excess, "a kind with a range says how its noise exceeds it"
     scale, span = kind.expected_scale(share_nano), kind.span
     words = kind.excess.format(scale=four_digits(scale), span=four_digits(span))
     return Loud(scale, span, words) if scale > span else None

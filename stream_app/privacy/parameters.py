@@ -11,8 +11,8 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field, StrictBool, StrictInt, ValidationError, field_validator
 
 from stream_app.plain import MEMBERS_BY, fault, member_of
+from stream_app.privacy.kinds import ValueForm
 from stream_app.privacy.kinds.form import Form, RangeForm, Text
-from stream_app.privacy.kinds.kind_form import ValueForm
 from stream_app.privacy.kinds.location import BoundsForm
 
 LAST_TIMESTAMP_MS = 253_402_300_799_999

@@ -14,9 +14,8 @@ from stream_app.privacy.collected.collect import Collect, collect_faults, collec
 from stream_app.privacy.collected.within import Within, within_faults, within_of
 from stream_app.privacy.dummies.request import Dummies, drawn, dummies_of, undrawn
 from stream_app.privacy.guard import WindowLevel
-from stream_app.privacy.kinds import Kind
+from stream_app.privacy.kinds import Kind, kind_of, substitute_fault, takes_filter
 from stream_app.privacy.kinds.form import KindFault
-from stream_app.privacy.kinds.kind_form import kind_of, substitute_fault, takes_filter
 from stream_app.privacy.landmarks import NO_LANDMARKS, Grid, LandmarkSet
 from stream_app.privacy.parameters import ParametersForm, form_faults
 from stream_app.privacy.protection import (

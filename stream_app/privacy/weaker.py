@@ -25,8 +25,7 @@ from collections.abc import Iterable, Sequence
 from math import gcd
 from typing import Final, Literal
 
-from stream_app.privacy.kinds import OfStep
-from stream_app.privacy.kinds.kind_form import of_one
+from stream_app.privacy.kinds import OfStep, of_one
 from stream_app.privacy.landmarks import Grid, Interval, LandmarkSet, aligned
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import UserLevel

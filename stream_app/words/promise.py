@@ -169,8 +169,10 @@ def how_far(parameters: Parameters, unit: Unit) -> str:
             return f", and there by counts that sum to at most {value.get('sensitivity', 1):,}"
         case "location":
             return f", and there by at most {in_figures(value['radius'])} m, inside its bounds"
-        case _:
+        case "number" | "category" | "vector":
             return ""
+        case other:
+            raise AssertionError(f"kind {other} does not say here how far neighbours may differ")
 
 
 def changes(parameters: Parameters) -> int:

@@ -12,7 +12,7 @@ from stream_app.mapping.cells import FileError
 from stream_app.mapping.form import FileMapping
 from stream_app.mapping.inspection import LANGUAGES
 from stream_app.plain import meant, shown, some_of
-from stream_app.privacy.kinds import Counts, Location, Number, Vector
+from stream_app.privacy.kinds import Counts
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.reason import Reason
@@ -241,7 +241,7 @@ def _invalid(mapping: FileMapping | None, policy: Policy | None, value: object) 
         return f"{place}a number has a point: if it is like 1.5, omit --decimal , and if it is like 1.500,0, write 1500"
     if isinstance(cell, str) and (known := next((said for form, said in _FORMS if form.fullmatch(cell)), "")):
         return f"{place}{known}"
-    numbers = policy is not None and isinstance(policy.kind.item, Number | Vector | Location)
+    numbers = policy is not None and not isinstance(policy.kind.item.guess, str | bool)
     if mapping is not None and numbers and isinstance(cell, str):
         return f"{place}is text, not a number; map it to a number with --words, or skip it with --missing"
     fits = "the policy's members" if several else "the policy's kind"

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stream_app.privacy.collected.within import Aggregate
-from stream_app.privacy.kinds import Category, Histogram, UnitStatistic
-from stream_app.privacy.kinds.axis import Axis
+from stream_app.privacy.kinds import Category, Histogram, Number, UnitStatistic
 from stream_app.privacy.values import Raw, ReleasedCells
 
 FORGOTTEN: Final = 0.5  # the autocorrelation below which values count as forgotten
@@ -33,7 +32,7 @@ class Truth(NamedTuple):
 class SeriesReadings:
     """The valid readings of one series, in time order; cells are those of the policy's kind."""
 
-    item: object = field(repr=False)  # the kind that a unit holds
+    item: Number | Category = field(repr=False)  # the kind that a unit holds
     aggregate: Aggregate
     offset_ms: int
     times_ms: NDArray[np.int64] = field(repr=False)
@@ -69,8 +68,7 @@ class SeriesReadings:
                 held = np.add.reduceat(self.cells, begins)
             case "mean":  # floor(sum / count + 1/2)
                 held = (2 * np.add.reduceat(self.cells, begins) + (ends - begins)) // (2 * (ends - begins))
-        axis = getattr(self.item, "axis", None)
-        held = held.clip(axis.low, axis.high) if isinstance(axis, Axis) else held
+        held = held.clip(self.item.axis.low, self.item.axis.high) if isinstance(self.item, Number) else held
         return self.offset_ms + index[begins] * unit_ms, held
 
     def truths(self, kind: UnitStatistic, unit_ms: int, span_ms: int) -> list[Truth]:

@@ -6,9 +6,8 @@ from decimal import Context, Decimal
 from math import isfinite
 from typing import Final, Literal
 
-from stream_app.privacy.kinds import Kind, Number, UnitStatistic
+from stream_app.privacy.kinds import Kind, Number, UnitStatistic, of_one
 from stream_app.privacy.kinds.category import CategoryForm
-from stream_app.privacy.kinds.kind_form import of_one
 from stream_app.privacy.kinds.number import NumberForm
 from stream_app.privacy.parameters import KellarisForm, ParametersForm
 from stream_app.privacy.values import Raw, RawCells, is_number

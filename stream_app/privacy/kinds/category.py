@@ -21,7 +21,6 @@ from stream_app.privacy.values import NANO, LevelState, Raw, RawCells, ReleasedC
 
 SMALLEST_BELIEF: Final = 0.001
 CLOSE: Final = 1e-12  # relative size of a Newton step below which the root is found
-
 MOST_CATEGORIES: Final = 4096
 
 
@@ -58,6 +57,7 @@ class _Answer(ItemKind):
     """Base class of answers, which are either equal or different."""
 
     __slots__ = ()
+    adjacent: ClassVar[None] = None
 
     def scale(self, spend_nano: int) -> float:
         """Return the scale ``1 / e``, which is compared with a change of 0 or 1."""

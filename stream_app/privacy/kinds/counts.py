@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, StrictBool, StrictInt
 
 from stream_app.privacy.kinds.axis import Axis
-from stream_app.privacy.kinds.default import Count, ItemKind, Model
+from stream_app.privacy.kinds.default import AnyKind, Count, ItemKind, Model
 from stream_app.privacy.kinds.form import MOST_KEYS, Form, KindFault, Text, twice
 from stream_app.privacy.noise.law import mean_noise
 from stream_app.privacy.noise.mechanisms import discrete_laplace
@@ -196,6 +196,8 @@ class Counts(ItemKind):
     def extremes(self) -> tuple[Any, Any]:
         """Return two raw neighbours that are as far apart as the guarantee covers."""
         return {self.keys[0]: 0}, {self.keys[0]: self.sensitivity}
+
+    distances = AnyKind.distances
 
     @property
     def adjacent(self) -> tuple[Any, Any]:

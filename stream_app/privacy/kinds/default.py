@@ -130,7 +130,7 @@ class AnyKind:
         return scale
 
     def distances(self, differences: Columns) -> Columns:
-        """Return the distance of neighbours for each row of differences between cells."""
+        """Return the distance of neighbours for each row of differences between cells: the L1 distance."""
         found: Columns = np.sum(np.abs(differences), axis=1)
         return found
 
@@ -146,9 +146,13 @@ class ItemKind(AnyKind):
     __slots__ = ()
 
     @property
+    @abstractmethod
     def adjacent(self) -> tuple[Any, Any] | None:
         """Return two raw values with adjacent cells, or None if no two values are closer than any others."""
-        return None
+
+    @abstractmethod
+    def distances(self, differences: Columns, /) -> Columns:
+        """Return the distance of neighbours for each row of differences between cells."""
 
     @property
     def item(self) -> Self:

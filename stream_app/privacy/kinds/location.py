@@ -116,6 +116,7 @@ class Location(ItemKind):
     substitute: RawCells | None = None
     width: ClassVar[int] = 2
     error_unit: ClassVar[str] = "metres"
+    adjacent: ClassVar[None] = None  # only the extremes are tried
     excess: ClassVar[str] = "{scale} m, which exceeds the {span} m across the bounds"
     takes_substitute: ClassVar[bool] = False  # not any two positions are neighbours
     columns: ClassVar[tuple[str, ...]] = ("latitude", "longitude")

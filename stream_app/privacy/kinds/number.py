@@ -12,7 +12,7 @@ from pydantic import Field, StrictBool, StrictInt, field_validator
 
 from stream_app.privacy.amounts import Doubles, Flag, Ints, Real, cheapest, least, most, root, where
 from stream_app.privacy.kinds.axis import Axis, saturated
-from stream_app.privacy.kinds.default import ItemKind, Model
+from stream_app.privacy.kinds.default import AnyKind, ItemKind, Model
 from stream_app.privacy.kinds.form import Double, KindFault, RangeForm, grid_of
 from stream_app.privacy.noise.law import mean_noise
 from stream_app.privacy.noise.mechanisms import discrete_laplace
@@ -266,6 +266,8 @@ class Number(ItemKind):
         return (
             self.beyond if self.takes_substitute else (self.axis.double(low), self.axis.double(low + self.sensitivity))
         )
+
+    distances = AnyKind.distances
 
     @property
     def adjacent(self) -> tuple[float, float]:

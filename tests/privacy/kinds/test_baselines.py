@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from stream_app.privacy.kinds import Item
+from stream_app.privacy.kinds import Item, kind_of
 from stream_app.privacy.kinds.form import KindFault
-from stream_app.privacy.kinds.kind_form import kind_of
 from stream_app.privacy.parameters import ParametersForm
 from tests.run import KINDS, VECTOR
 
