@@ -44,6 +44,9 @@ def noise() -> Iterator[dict[str, object]]:
                     "value": value,
                 }
                 policy = policy_of(parameters, version)
+                assert name in CELLS, (
+                    f"add cells of kind {name} to CELLS in tests/privacy/golden.py and write the files"
+                )
                 cells = RawCells(CELLS[name])
                 arguments = (SECRETS[secret], epoch, policy, series, step_ms)
                 yield {

@@ -7,13 +7,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from stream_app.privacy import parameters
-from stream_app.privacy.kinds.category import CategoryForm, ChoiceForm
-from stream_app.privacy.kinds.counts import CountsForm
 from stream_app.privacy.kinds.form import Form, RangeForm
-from stream_app.privacy.kinds.location import BoundsForm, LocationForm
-from stream_app.privacy.kinds.number import NumberForm
-from stream_app.privacy.kinds.vector import VectorForm
+from stream_app.privacy.kinds.location import BoundsForm
 from stream_app.privacy.reason import Reason
+from tests.privacy.kinds.test_samples import KIND_FORMS
 from tests.schemas.catalogue import (
     COLLECTED,
     DOCUMENTS,
@@ -43,12 +40,7 @@ FORMS: dict[str, type[Form]] = {
     "balanced": parameters.BalancedForm,
     "bd": parameters.BudgetDistributionForm,
     "ba": parameters.BudgetAbsorptionForm,
-    "number": NumberForm,
-    "counts": CountsForm,
-    "location": LocationForm,
-    "category": CategoryForm,
-    "choice": ChoiceForm,
-    "vector": VectorForm,
+    **KIND_FORMS,
     "part": RangeForm,
     "bounds": BoundsForm,
     "collect": parameters.CollectForm,
@@ -172,7 +164,7 @@ def test_examples_of_every_sort() -> None:
                 found.setdefault(f"{example.record}.{name}", set()).add(at(document, path))
     assert found["policy.level"] == {"landmark", "event", "user", "w-event"}
     assert found["policy.name"] == {"uniform", "adaptive", "skip", "balanced", "bd", "ba"}
-    assert found["policy.kind"] == {"number", "counts", "location", "category", "choice", "vector"}
+    assert found["policy.kind"] == KIND_FORMS.keys()
     assert found["release.decision"] == found["ledger-entry.decision"] == {"perturbed", "approximated", "withheld"}
     assert found["ledger-entry.entry"] == {
         *("policy", "dummies", "landmarks", "release", "intrusion", "close", "member"),
