@@ -47,6 +47,8 @@ FORMS: dict[str, type[Form]] = {
     "drawn": parameters.DrawnForm,
     "padding": parameters.PaddingForm,
 }
+FIRST_KINDS = {"number", "counts", "location", "category"}
+"""The kinds of the first version of the schemas."""
 LEAST_EXAMPLES = 2
 CLOSED = (*OUTPUTS, "proof")
 VALID_OUTPUTS = [example for example in examples("valid") if example.record in CLOSED]
@@ -203,6 +205,11 @@ def test_reasons_are_those_of_the_code() -> None:
     assert all(f"{each}: " in reason["description"] for each in reason["enum"])
 
 
+def _declared(example: Example) -> set[str]:
+    """Return the kinds that a policy or an entry declares: one or none."""
+    return {at(example.document, path) for path in places(example.document) if path[-2:] == ("value", "kind")}
+
+
 @pytest.mark.parametrize("record", SECOND)
 def test_a_second_version_takes_what_the_first_took(record: str) -> None:
     """What fits the first fits the second, except policies with revealing substitutes; old ledgers keep those."""
@@ -211,9 +218,10 @@ def test_a_second_version_takes_what_the_first_took(record: str) -> None:
     new |= {"ledger-entry-member", "ledger-entry-member-lowered", "reject-weaker-policy", "reject-member-cap"}
     new |= {"ledger-entry-member-cap-zero", "reject-wrong-type", "ledger-entry-policy-view"}
     new |= {"policy-landmark-window", "policy-landmark-window-ba", "watermark-without-seed"}
-    kinds = {"vector", "vector-substitute", "choice", "collected-sum", "collected-mean", "collected-mean-add-remove"}
-    readings = {"within", "within-absent", "within-approximated", "within-absent-vector"}
-    new |= {f"{record}-{name}" for name in kinds | readings for record in ("policy", "ledger-entry-policy")}
+    names = {"collected-sum", "collected-mean", "collected-mean-add-remove"}
+    names |= {"within", "within-absent", "within-approximated"}
+    new |= {f"{record}-{name}" for name in names for record in ("policy", "ledger-entry-policy")}
+    new |= {label(example) for example in examples("valid") if _declared(example) - FIRST_KINDS}
     new |= {f"release-{name}" for name in ("perturbed-sum", "perturbed-mean", "perturbed-mean-add-remove")}
     new |= {"release-perturbed-vector", "release-approximated-mean", "release-withheld-sum"}
     new |= {label(example) for example in examples("valid") if "-units-" in label(example)}
