@@ -44,7 +44,7 @@ def error_of(policy: Policy, cells: RawCells, spend_nano: int, number: int) -> f
         case Vector():
             return apart[0] / 30 / 2 + apart[1] / 190 / 2
         case _:
-            raise AssertionError(f"error_of needs the error of a {type(kind).__name__}, computed independently")
+            raise AssertionError(f"compute the error of {type(kind).__name__} here, independently of the kind")
 
 
 @pytest.mark.parametrize("kind", KINDS)
