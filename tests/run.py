@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from stream_app.deciding.collection import Collection
@@ -47,7 +47,60 @@ VECTOR: dict[str, object] = {
         "oxygen": {"lower": 0.7, "upper": 1, "resolution": 0.01},
     },
 }
-KINDS = {"number": NUMBER, "location": LOCATION, "counts": COUNTS, "category": CATEGORY, "vector": VECTOR}
+
+
+@dataclass(frozen=True, slots=True)
+class SampleKind:
+    """A value kind for the tests that run for every kind; `tests.privacy.kinds.test_samples` checks every member."""
+
+    declared: dict[str, object]
+    values: tuple[object, ...]
+    """Values within the range, at least three; the first two are far apart."""
+    outside: tuple[object, ...] = ()
+    """Valid values outside the range."""
+    invalid: tuple[object, ...] = ()
+    substitute: object = None
+    """A substitute that a new policy may have, or None if the kind accepts none."""
+    has_filter: bool = True
+    has_clamp: bool = True
+
+    @property
+    def accepted(self) -> tuple[object, ...]:
+        """Return all values that are not rejected."""
+        return (*self.values, *self.outside)
+
+    @property
+    def filters(self) -> tuple[str, ...]:
+        """Return the filters that may follow the kind; the last one is the strongest."""
+        return ("none", "level") if self.has_filter else ("none",)
+
+
+SAMPLES = {
+    "number": SampleKind(NUMBER, (0.5, 9.5, 3.25, 0, 10, 1.011, 9, 5.5), (-40, 11, -5, 1e30), ("x",), substitute=0.5),
+    "location": SampleKind(
+        LOCATION,
+        tuple({"latitude": north, "longitude": -37.1} for north in (-10.9, -10.95, -11, -10.93934)),
+        ({"latitude": 10, "longitude": 0}, {"latitude": 0, "longitude": 0}),
+        ({"latitude": -11},),
+    ),
+    "counts": SampleKind(
+        COUNTS,
+        (*({"walk": walk, "ride": 3, "rest": 0} for walk in (1, 39, 12)), {"ride": 2}, {}, {"rest": 2**53 - 1}),
+        invalid=({"swim": 1},),
+    ),
+    "category": SampleKind(CATEGORY, ("ill", "none", True, "contact"), invalid=(1,), substitute=True),
+    "vector": SampleKind(
+        VECTOR,
+        tuple({"pulse": pulse, "oxygen": oxygen} for pulse, oxygen in ((40, 0.97), (210, 0.97), (70, 0.9), (50, 1))),
+        ({"oxygen": 7, "pulse": 1e30}, {"pulse": 300, "oxygen": -1}),
+        ({"pulse": 70},),
+        substitute={"pulse": 60, "oxygen": 1},
+    ),
+}
+"""Every kind of single values. A new kind needs a row here; tests whose expected values differ by kind name it."""
+KINDS = {name: sample.declared for name, sample in SAMPLES.items()}
+FILTERS = [(name, filtered) for name, sample in SAMPLES.items() for filtered in sample.filters]
+"""Every kind with each of its filters."""
 UNIFORM: dict[str, object] = {"name": "uniform"}
 ADAPTIVE: dict[str, object] = {"name": "adaptive"}
 SKIP: dict[str, object] = {"name": "skip", "accept_risk": True}

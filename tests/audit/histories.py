@@ -12,6 +12,7 @@ from stream_app.deciding.outcome import ProcessedRecord, RejectedRecord
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
 from stream_app.privacy.noise.key import KeyRing
+from tests.run import SAMPLES
 
 HORIZON = 60  # steps
 DAY_MS = 86_400_000
@@ -26,6 +27,15 @@ epsilons = st.one_of(
 )
 PARTS = {"y": {"lower": 0, "upper": 10, "resolution": 0.5}, "x": {"lower": -1, "upper": 1, "resolution": 0.1}}
 HIGH = {"x": 1, "y": 9}
+DATA: dict[str, Any] = {
+    "number": 3.25,
+    "counts": {"x": 3, "y": 0},
+    "category": "in",
+    "vector": {"x": 0.3, "y": 7},
+    "location": {"latitude": -10.93934, "longitude": -37.06274},
+}
+OTHERS = {name: sample for name, sample in SAMPLES.items() if name not in DATA}
+DATA |= {name: sample.values[0] for name, sample in OTHERS.items()}
 values = st.one_of(
     st.fixed_dictionaries(
         {
@@ -52,6 +62,7 @@ values = st.one_of(
         {"kind": st.just("vector"), "parts": st.just(PARTS)},
         optional={"clamp": st.booleans(), "invalid": st.just(HIGH)},
     ),
+    *(st.just(sample.declared) for sample in OTHERS.values()),
 )
 dummies = st.one_of(
     st.fixed_dictionaries(
@@ -60,13 +71,6 @@ dummies = st.one_of(
     ),
     st.fixed_dictionaries({"method": st.just("padding"), "probability": st.sampled_from((0.05, 0.5, 1))}),
 )
-DATA: dict[str, Any] = {
-    "number": 3.25,
-    "counts": {"x": 3, "y": 0},
-    "category": "in",
-    "vector": {"x": 0.3, "y": 7},
-    "location": {"latitude": -10.93934, "longitude": -37.06274},
-}
 
 
 class History(NamedTuple):

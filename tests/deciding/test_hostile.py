@@ -14,8 +14,8 @@ from tests.run import (
     ADAPTIVE,
     COUNTS,
     KEYS,
-    KINDS,
     LOCATION,
+    SAMPLES,
     SCHEMES,
     Run,
     default,
@@ -24,19 +24,12 @@ from tests.run import (
 )
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("kind", SAMPLES)
 @pytest.mark.parametrize("scheme", list(SCHEMES))
 def test_the_same_log_gives_the_same_bytes(kind: str, scheme: str) -> None:
     """For every kind and scheme, the same log twice gives the same bytes, and another key gives other bytes."""
-    value: dict[str, object] = {
-        "number": 3.2,
-        "location": {"latitude": -10.9, "longitude": -37.1},
-        "counts": {"walk": 3},
-        "category": "ill",
-        "vector": {"pulse": 70, "oxygen": 0.97},
-    }
-    records = [policy("a", value=KINDS[kind], scheme=SCHEMES[scheme])]
-    records += [observation("a", step, value[kind]) for step in range(1, 30)]
+    records = [policy("a", value=SAMPLES[kind].declared, scheme=SCHEMES[scheme])]
+    records += [observation("a", step, SAMPLES[kind].values[0]) for step in range(1, 30)]
     one, other = Run().feed_all(records), Run().feed_all(records)
     assert one.outputs == other.outputs
     assert one.rows == other.rows

@@ -17,14 +17,15 @@ from stream_app.privacy.guard import Guard
 from stream_app.privacy.kinds import Category, Kind
 from stream_app.privacy.values import ReleasedCells
 from tests.audit.ways import audit
-from tests.deciding.test_rows import VALUES, records
+from tests.deciding.test_rows import records
 from tests.privacy.guarantee.traces import TRACES, Move, Trace, Version, play
 from tests.run import (
     COUNTS,
+    FILTERS,
     KEYS,
-    KINDS,
     LOCATION,
     NUMBER,
+    SAMPLES,
     SCHEMES,
     Record,
     Run,
@@ -37,9 +38,8 @@ from tests.suite.speeds import scaled
 CONTEXT = Context(KEYS, limits=Limits(lifetime_nano=10**10))
 
 
-@pytest.mark.parametrize("filtered", ["none", "level"])
 @pytest.mark.parametrize("scheme", list(SCHEMES))
-@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize(("kind", "filtered"), FILTERS)
 def test_every_kind_scheme_and_filter(kind: str, scheme: str, filtered: str) -> None:
     """After every record of a log the rebuilt rows equal the run's, to the last bit of the filter."""
     run = Run(CONTEXT)
@@ -91,8 +91,8 @@ def test_default_policies(members: dict[str, object]) -> None:
 
 def test_a_rebuilt_run_goes_on_as_if_nothing_had_happened() -> None:
     """Rows rebuilt in the middle of a log decide the rest to the same bytes."""
-    for kind in KINDS:
-        log = records(kind, "adaptive", "level")
+    for kind, sample in SAMPLES.items():
+        log = records(kind, "adaptive", sample.filters[-1])
         whole = Run(CONTEXT).feed_all(log)
         for cut in range(1, len(log), 5):
             first = Run(CONTEXT).feed_all(log[:cut])
@@ -142,11 +142,11 @@ def compact(document: object) -> bytes:
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("kind", [kind for kind, filtered in FILTERS if filtered == "level"])
 def test_what_was_published_stays_whatever_the_filter_says_today(kind: str) -> None:
     """After releases of a version with another filter, an approximated step repeats what was published."""
-    log = [policy("a", scheme=SCHEMES["adaptive"], filter="level", value=KINDS[kind], epsilon=0.5)]
-    log += [observation("a", step, VALUES[kind][0]) for step in range(1, 60)]
+    log = [policy("a", scheme=SCHEMES["adaptive"], filter="level", value=SAMPLES[kind].declared, epsilon=0.5)]
+    log += [observation("a", step, SAMPLES[kind].values[0]) for step in range(1, 60)]
     repeated = 0
     for cut in range(2, len(log)):
         run = Run(CONTEXT).feed_all(log[:cut])
@@ -210,11 +210,10 @@ def test_what_does_not_follow_is_refused(change: Change, problem: str) -> None:
 
 def test_many_series_in_one_ledger() -> None:
     """Entries of several series may be interleaved."""
-    log: list[Record] = [policy(f"s{nth}", value=KINDS[kind]) for nth, kind in enumerate(KINDS)]
-    values = [VALUES[kind][0] for kind in KINDS]
-    log += [observation(f"s{nth}", step, values[nth]) for step in range(1, 9) for nth in range(len(KINDS))]
+    log: list[Record] = [policy(kind, value=sample.declared) for kind, sample in SAMPLES.items()]
+    log += [observation(kind, step, sample.values[0]) for step in range(1, 9) for kind, sample in SAMPLES.items()]
     run = Run().feed_all(log)
-    assert len(run.rows) == len(KINDS)
+    assert len(run.rows) == len(SAMPLES)
     assert rebuild(run.context, run.ledger, run.releases) == run.rows
 
 

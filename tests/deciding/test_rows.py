@@ -13,7 +13,7 @@ from stream_app.deciding.outcome import Outcome, ProcessedRecord
 from stream_app.deciding.rows import SeriesRow
 from stream_app.privacy.policy import Policy
 from tests.privacy.guarantee.traces import SERIES, TRACES, Move, Version, play
-from tests.run import KEYS, KINDS, NUMBER, SCHEMES, Record, Run, default, observation, policy
+from tests.run import COUNTS, FILTERS, KEYS, NUMBER, SAMPLES, SCHEMES, Record, Run, default, observation, policy
 from tests.suite.speeds import scaled
 
 
@@ -43,34 +43,26 @@ class TableRun(Run):
         return outcome
 
 
-VALUES: dict[str, list[object]] = {
-    "number": [3.25, -5, 11, "x"],
-    "location": [{"latitude": -10.9, "longitude": -37.1}, {"latitude": 0, "longitude": 0}],
-    "counts": [{"walk": 3}, {"ride": 2, "rest": 1}, {"swim": 1}],
-    "category": ["ill", True, "none", 1],
-    "vector": [{"pulse": 70, "oxygen": 0.97}, {"pulse": 300, "oxygen": -1}, {"pulse": 50, "oxygen": 1}, {"pulse": 70}],
-}
-
-
 def records(kind: str, scheme: str, filtered: str) -> list[dict[str, object]]:
     """Return a log of one series with versions, registrations, late events, gaps and a close."""
     protection: dict[str, object] = {"level": "landmark", "landmarks": [50, [70, 80]], "spare": 2, "step": 10}
-    parts: dict[str, Any] = {"scheme": SCHEMES[scheme], "filter": filtered, "value": KINDS[kind]}
+    sample = SAMPLES[kind]
+    values = (*sample.accepted, *sample.invalid)
+    parts: dict[str, Any] = {"scheme": SCHEMES[scheme], "filter": filtered, "value": sample.declared}
     events: list[dict[str, object]] = [policy("größe", protection=protection, epsilon=2.0, **parts)]
     for nth, ms in enumerate([5, 15, 18, 30, 41, 55, 9, 75, 90, 800, 811, 823, 840]):
-        events.append(observation("größe", ms, VALUES[kind][nth % len(VALUES[kind])]))
+        events.append(observation("größe", ms, values[nth % len(values)]))
         if nth == 4:
             events.append({"type": "landmarks", "series": "größe", "add": [30, [120, 140]]})
     user: dict[str, object] = {"level": "user", "length": 9, "step": 7}
     level = user if scheme in {"uniform", "adaptive"} else {"level": "event", "step": 7}
     events.append(policy("größe", 5, protection=level, epsilon=0.5, **parts))
-    events += [observation("größe", 860 + 7 * nth, VALUES[kind][0]) for nth in range(12)]
+    events += [observation("größe", 860 + 7 * nth, values[0]) for nth in range(12)]
     return [*events, {"type": "close", "series": "größe"}, observation("größe", 9999, 1)]
 
 
-@pytest.mark.parametrize("filtered", ["none", "level"])
 @pytest.mark.parametrize("scheme", list(SCHEMES))
-@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize(("kind", "filtered"), FILTERS)
 def test_rows_as_bytes_change_nothing(kind: str, scheme: str, filtered: str) -> None:
     """For every kind, scheme and filter, each row reads back equal, and every later byte is the same."""
     context = Context(KEYS, limits=Limits(lifetime_nano=10**10))
@@ -130,7 +122,7 @@ def test_a_row_holds_no_raw_value() -> None:
         series = f"s{nth}"
         run.feed(policy(series, value={**NUMBER, "resolution": 1e-6}))
         run.feed_all([observation(series, step, value) for step in range(1, 9)])
-    run.feed(policy("c", value=KINDS["counts"], epsilon=0.001))
+    run.feed(policy("c", value=COUNTS, epsilon=0.001))
     run.feed(observation("c", 1, {"walk": 987_654}))
     table = json.dumps([value.decode() for value in run.table.values()])
     for canary in ("7.654,", "7654000", "3.21,", "3210000", "987654"):

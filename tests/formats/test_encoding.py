@@ -5,13 +5,13 @@ from hashlib import blake2b
 
 from stream_app.formats import encoding
 from tests.deciding.test_rows import records
-from tests.run import KINDS, Run, observation, policy
+from tests.run import SAMPLES, Run, observation, policy
 
 
 def test_entries_are_chained() -> None:
     """Each entry's hash covers its bytes before the hash, the previous entry's hash, and its release's bytes."""
-    for kind in KINDS:
-        run = Run().feed_all(records(kind, "adaptive", "level"))
+    for kind, sample in SAMPLES.items():
+        run = Run().feed_all(records(kind, "adaptive", sample.filters[-1]))
         previous, releases = "0" * 64, iter(run.releases)
         for sequence, value in enumerate(run.ledger, start=1):
             body, marker, rest = value.partition(b',"hash":"')

@@ -1,6 +1,7 @@
 """A course compared with a series that is really decided, of any kind."""
 
 import json
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -8,16 +9,9 @@ import pytest
 from stream_app.deciding.context import Context
 from stream_app.outlook.course import MOST_EVENTS, Course, CourseError, Horizon, HorizonError, horizon_of
 from stream_app.privacy.policy import policy_of
-from tests.run import ADAPTIVE, KEYS, KINDS, SCHEMES, UNIFORM, Run, default, observation
+from tests.run import ADAPTIVE, KEYS, KINDS, SAMPLES, SCHEMES, UNIFORM, Run, default, observation
 
 HOUR_MS = 3_600_000
-VALUES: dict[str, Any] = {
-    "number": lambda n: n * 7919 % 9973 / 1000,
-    "location": lambda n: {"latitude": -11 + n % 7 / 100, "longitude": -37.1 + n % 5 / 100},
-    "counts": lambda n: {"walk": n % 13},
-    "category": lambda n: ["none", "contact", "ill"][n % 3],
-    "vector": lambda n: {"pulse": 60 + n % 50, "oxygen": 0.9 + n % 9 / 100},
-}
 PROTECTION: dict[str, object] = {
     "level": "landmark",
     "landmarks": [[10 * HOUR_MS, 14 * HOUR_MS], 17 * HOUR_MS + 5, 40 * HOUR_MS],
@@ -30,8 +24,8 @@ ALWAYS = {**ADAPTIVE, "increase": 0.0, "decrease": 0.0}
 def spent(parameters: dict[str, Any], horizon: Horizon) -> list[tuple[bool, int]]:
     """Return what the ledger says about a series under these parameters, with changing values."""
     run = Run(Context(KEYS, (default("a", **parameters),)))
-    value = VALUES[parameters["value"]["kind"]]
-    run.feed_all(observation("a", timestamp, value(n)) for n, timestamp in enumerate(horizon.timestamps()))
+    values = cycle(SAMPLES[parameters["value"]["kind"]].values)
+    run.feed_all(observation("a", *event) for event in zip(horizon.timestamps(), values, strict=False))
     entries = [json.loads(entry) for entry in run.ledger[1:]]
     assert len(entries) == horizon.events
     return [(entry["landmark"], entry.get("epsilon_nano", 0)) for entry in entries]

@@ -9,22 +9,15 @@ from scipy.integrate import quad
 from scipy.stats import dlaplace
 
 from stream_app.outlook.error import expected_error
-from stream_app.privacy.kinds import Category, Location, Vector
+from stream_app.privacy.kinds import Category, Counts, Location, Number, Vector
 from stream_app.privacy.noise.draws import noise_stream
 from stream_app.privacy.noise.law import mean_magnitude, mean_sum
 from stream_app.privacy.noise.moments import FINE, mean_norm
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.values import NANO, Raw, RawCells
-from tests.run import CATEGORY, COUNTS, KINDS, LOCATION, NUMBER, UNIFORM
+from tests.run import CATEGORY, COUNTS, KINDS, LOCATION, NUMBER, SAMPLES, UNIFORM
 
 SECRET = bytes(range(32))
-VALUES = {
-    "number": 3.3,
-    "location": {"latitude": -10.93934, "longitude": -37.06274},
-    "counts": {"walk": 12, "ride": 3},
-    "category": "contact",
-    "vector": {"pulse": 70, "oxygen": 0.97},
-}
 
 
 def compiled(value: dict[str, object], **members: object) -> Policy:
@@ -39,13 +32,19 @@ def error_of(policy: Policy, cells: RawCells, spend_nano: int, number: int) -> f
     noise = noise_stream(SECRET, 0, policy, "series", number, spend_nano, cells)
     measured = list(kind.perturb(noise, cells, spend_nano))
     apart = [abs(new - old) for new, old in zip(measured, cells, strict=True)]
-    if isinstance(kind, Category):
-        return float(apart[0] > 0)
-    if isinstance(kind, Location):
-        return hypot(*apart) / float(kind.plane.cells_per_unit)
-    if isinstance(kind, Vector):
-        return apart[0] / 30 / 2 + apart[1] / 190 / 2
-    return apart[0] * (0.001 if policy.parameters["value"] == NUMBER else 1)
+    match kind:
+        case Number():
+            return apart[0] * 0.001
+        case Counts():
+            return apart[0]
+        case Category():
+            return float(apart[0] > 0)
+        case Location():
+            return hypot(*apart) / float(kind.plane.cells_per_unit)
+        case Vector():
+            return apart[0] / 30 / 2 + apart[1] / 190 / 2
+        case _:
+            raise AssertionError(f"compute the error of {type(kind).__name__} here, independently of the kind")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -53,7 +52,7 @@ def error_of(policy: Policy, cells: RawCells, spend_nano: int, number: int) -> f
 def test_expected_error_is_the_mean_of_the_mechanism(kind: str, epsilon: float, draws: int) -> None:
     """It is within five standard errors of the mean over keyed draws; 20 % more or less is not."""
     policy = compiled(KINDS[kind])
-    cells, spend_nano = policy.kind.quantise(Raw(VALUES[kind])), int(epsilon * NANO)
+    cells, spend_nano = policy.kind.quantise(Raw(SAMPLES[kind].values[0])), int(epsilon * NANO)
     assert cells is not None
     errors = [error_of(policy, cells, spend_nano, number) for number in range(draws // 4)]
     apart = 5 * stdev(errors) / sqrt(len(errors))

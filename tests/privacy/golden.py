@@ -29,6 +29,7 @@ CELLS: dict[str, tuple[int, ...]] = {
 
 def noise() -> Iterator[dict[str, object]]:
     """Yield noise of every kind: parameters, first bits, measurement, and the bits of the coin."""
+    assert CELLS.keys() == KINDS.keys(), "add the kind to CELLS in tests/privacy/golden.py, and write the files again"
     for name, value in KINDS.items():
         for scheme in ("uniform", "adaptive"):
             for version, epoch, series, step_ms, spend_nano, secret in (

@@ -4,6 +4,7 @@ from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
+from tests.run import KINDS
 
 Path = tuple[str | int, ...]
 ANYTHING: tuple[Any, ...] = (
@@ -18,7 +19,7 @@ NAMES = {
     "type": ("observation", "policy", "landmarks", "close", "member", "contribution", "watermark", "intrusion"),
     "level": ("landmark", "event", "user", "w-event"),
     "name": ("uniform", "adaptive", "skip", "balanced", "bd", "ba"),
-    "kind": ("number", "counts", "location", "category", "choice", "vector"),
+    "kind": (*KINDS, "choice"),
     "statistic": ("sum", "mean", "share", "histogram"),
     "by": ("hour", "weekday", "hour-of-week"),
     "unit": (1, 1000, 300_000),

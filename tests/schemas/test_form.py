@@ -7,13 +7,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from stream_app.privacy import parameters
-from stream_app.privacy.kinds.category import CategoryForm, ChoiceForm
-from stream_app.privacy.kinds.counts import CountsForm
 from stream_app.privacy.kinds.form import Form, RangeForm
-from stream_app.privacy.kinds.location import BoundsForm, LocationForm
-from stream_app.privacy.kinds.number import NumberForm
-from stream_app.privacy.kinds.vector import VectorForm
+from stream_app.privacy.kinds.location import BoundsForm
 from stream_app.privacy.reason import Reason
+from tests.privacy.kinds.test_samples import KIND_FORMS
 from tests.schemas.catalogue import (
     COLLECTED,
     DOCUMENTS,
@@ -43,18 +40,15 @@ FORMS: dict[str, type[Form]] = {
     "balanced": parameters.BalancedForm,
     "bd": parameters.BudgetDistributionForm,
     "ba": parameters.BudgetAbsorptionForm,
-    "number": NumberForm,
-    "counts": CountsForm,
-    "location": LocationForm,
-    "category": CategoryForm,
-    "choice": ChoiceForm,
-    "vector": VectorForm,
+    **KIND_FORMS,
     "part": RangeForm,
     "bounds": BoundsForm,
     "collect": parameters.CollectForm,
     "drawn": parameters.DrawnForm,
     "padding": parameters.PaddingForm,
 }
+FIRST_KINDS = {"number", "counts", "location", "category"}
+"""The kinds of the first version of the schemas."""
 LEAST_EXAMPLES = 2
 CLOSED = (*OUTPUTS, "proof")
 VALID_OUTPUTS = [example for example in examples("valid") if example.record in CLOSED]
@@ -172,7 +166,7 @@ def test_examples_of_every_sort() -> None:
                 found.setdefault(f"{example.record}.{name}", set()).add(at(document, path))
     assert found["policy.level"] == {"landmark", "event", "user", "w-event"}
     assert found["policy.name"] == {"uniform", "adaptive", "skip", "balanced", "bd", "ba"}
-    assert found["policy.kind"] == {"number", "counts", "location", "category", "choice", "vector"}
+    assert found["policy.kind"] == KIND_FORMS.keys()
     assert found["release.decision"] == found["ledger-entry.decision"] == {"perturbed", "approximated", "withheld"}
     assert found["ledger-entry.entry"] == {
         *("policy", "dummies", "landmarks", "release", "intrusion", "close", "member"),
@@ -211,6 +205,11 @@ def test_reasons_are_those_of_the_code() -> None:
     assert all(f"{each}: " in reason["description"] for each in reason["enum"])
 
 
+def _declared(example: Example) -> set[str]:
+    """Return the kinds that a policy or an entry declares: one or none."""
+    return {at(example.document, path) for path in places(example.document) if path[-2:] == ("value", "kind")}
+
+
 @pytest.mark.parametrize("record", SECOND)
 def test_a_second_version_takes_what_the_first_took(record: str) -> None:
     """What fits the first fits the second, except policies with revealing substitutes; old ledgers keep those."""
@@ -219,9 +218,10 @@ def test_a_second_version_takes_what_the_first_took(record: str) -> None:
     new |= {"ledger-entry-member", "ledger-entry-member-lowered", "reject-weaker-policy", "reject-member-cap"}
     new |= {"ledger-entry-member-cap-zero", "reject-wrong-type", "ledger-entry-policy-view"}
     new |= {"policy-landmark-window", "policy-landmark-window-ba", "watermark-without-seed"}
-    kinds = {"vector", "vector-substitute", "choice", "collected-sum", "collected-mean", "collected-mean-add-remove"}
-    readings = {"within", "within-absent", "within-approximated", "within-absent-vector"}
-    new |= {f"{record}-{name}" for name in kinds | readings for record in ("policy", "ledger-entry-policy")}
+    names = {"collected-sum", "collected-mean", "collected-mean-add-remove"}
+    names |= {"within", "within-absent", "within-approximated"}
+    new |= {f"{record}-{name}" for name in names for record in ("policy", "ledger-entry-policy")}
+    new |= {label(example) for example in examples("valid") if _declared(example) - FIRST_KINDS}
     new |= {f"release-{name}" for name in ("perturbed-sum", "perturbed-mean", "perturbed-mean-add-remove")}
     new |= {"release-perturbed-vector", "release-approximated-mean", "release-withheld-sum"}
     new |= {label(example) for example in examples("valid") if "-units-" in label(example)}

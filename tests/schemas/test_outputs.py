@@ -18,22 +18,13 @@ from tests import readings
 from tests.audit import gathered
 from tests.audit.histories import History, histories
 from tests.audit.test_people import logs
-from tests.run import KINDS, SCHEMES, Record, Run, limited, observation, policy
+from tests.run import SAMPLES, SCHEMES, Record, Run, limited, observation, policy
 from tests.schemas.catalogue import HEADS, examples, fits, label, strict_validator
 from tests.schemas.changes import places, removed
 
 AUDITED = ("release", "ledger-entry", "claim", *HEADS, "proof")
-HIDING = ("number", "category", "vector")
-"""Kinds that accept a substitute for invalid values."""
 HOUR = 3_600_000
 START = 1_338_534_000_000
-VALUES: dict[str, list[object]] = {
-    "number": [1.011, 9, -40, 5.5],
-    "counts": [{"walk": 12, "ride": 3}, {}, {"rest": 2**53 - 1}],
-    "location": [{"latitude": -10.93934, "longitude": -37.06274}, {"latitude": 10, "longitude": 0}],
-    "category": ["contact", True, "none"],
-    "vector": [{"pulse": 70, "oxygen": 0.97}, {"oxygen": 7, "pulse": 1e30}],
-}
 LEVELS: dict[str, Record] = {
     "landmark": {"level": "landmark", "landmarks": [START, [START + 2 * HOUR, START + 4 * HOUR]], "step": HOUR},
     "event": {"level": "event", "step": HOUR},
@@ -41,7 +32,7 @@ LEVELS: dict[str, Record] = {
 }
 VARIANTS = [
     pytest.param(kind, scheme, level, id=f"{kind}-{scheme}-{level}")
-    for kind, scheme, level in product(KINDS, SCHEMES, LEVELS)
+    for kind, scheme, level in product(SAMPLES, SCHEMES, LEVELS)
     if level != "user" or scheme in {"uniform", "adaptive"}
 ]
 
@@ -62,9 +53,9 @@ def life(kind: str, scheme: str, level: str, **value: object) -> list[Record]:
     members: dict[str, Any] = {
         "scheme": SCHEMES[scheme],
         "protection": LEVELS[level],
-        "value": {**KINDS[kind], **value},
+        "value": {**SAMPLES[kind].declared, **value},
     }
-    values = VALUES[kind]
+    values = SAMPLES[kind].accepted
     records: list[Record] = [observation("home-7", START, values[0]), policy("home-7", **members)]
     events = [observation("home-7", START + nth * HOUR, values[nth % len(values)]) for nth in range(12)]
     records += [*events[:2], {"type": "landmarks", "series": "home-7", "add": [START + HOUR]}, *events[2:]]
@@ -78,12 +69,11 @@ def life(kind: str, scheme: str, level: str, **value: object) -> list[Record]:
 @pytest.mark.parametrize(("kind", "scheme", "level"), VARIANTS)
 def test_whole_lives(kind: str, scheme: str, level: str) -> None:
     """Every release, entry and reject of a series fits, with and without clamping, filter and a substitute."""
-    substitutes: list[Record] = (
-        [{"invalid": {"number": 0.5, "category": True, "vector": {"pulse": 60, "oxygen": 1}}[kind]}]
-        if kind in HIDING
-        else []
-    )
-    for value in ({}, {"clamp": False}, *substitutes):
+    sample = SAMPLES[kind]
+    variants: list[Record] = [{}]
+    variants += [{"clamp": False}] if sample.has_clamp else []
+    variants += [{"invalid": sample.substitute}] if sample.substitute is not None else []
+    for value in variants:
         run = Run().feed_all(life(kind, scheme, level, **value))
         assert misfits("release", run.releases) == []
         assert misfits("ledger-entry", run.ledger) == []

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.run import ADAPTIVE, BALANCED, CATEGORY, COUNTS, KINDS, LOCATION, NUMBER, UNIFORM, VECTOR
+from tests.run import ADAPTIVE, BALANCED, CATEGORY, COUNTS, FILTERS, KINDS, LOCATION, NUMBER, UNIFORM, VECTOR
 from tests.verify import collected_faults, faults, hidden_faults, unit_faults
 from tests.verify.tried import Plant, protected, row_of, tried
 
@@ -225,8 +225,9 @@ LONG = [
         for value in KINDS.values()
     ),
     *(
-        planted("filter fed with the raw value", faults.filter_fed_raw, FIRST, 20_000, EVENT, BALANCED, value)
-        for value in KINDS.values()
+        planted("filter fed with the raw value", faults.filter_fed_raw, FIRST, 20_000, EVENT, BALANCED, KINDS[kind])
+        for kind, filtered in FILTERS
+        if filtered == "level"
     ),
     *(
         planted("approximated step repeats the raw value", faults.approximated_raw, pair, 8000, level, scheme, value)

@@ -199,9 +199,11 @@ def test_extremes_are_as_far_apart_as_neighbours_may_be(kind: str) -> None:
             assert (near, far) == ((0,), (1,))
         case "vector":
             assert (near, far) == ((70, 30), (100, 220))
-        case _:
+        case "location":
             assert near[0] == far[0]
             assert 48 <= far[1] - near[1] <= 51, "500 m on a lattice of 10 m"
+        case _:
+            raise AssertionError(f"say here which values of kind {kind} are furthest apart")
     narrow = row_of(protection=protected("event"), scheme=UNIFORM, value={**NUMBER, "sensitivity": 3})
     assert extremes(narrow.policy.kind).cells == (RawCells((0,)), RawCells((3000,)))
 

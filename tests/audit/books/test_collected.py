@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from stream_app.audit import Report
 from stream_app.audit.books.intrusions import IntrusionCounts
 from tests.audit.books.test_members import lines, member, series, told
-from tests.audit.form.test_policy import ODD, agreed, places
+from tests.audit.books.test_policy import ODD, agreed, places
 from tests.audit.ways import audit, codes
 from tests.audit.written import Written, seal
 from tests.collected import PAN_PRIVATE, REPLACE, STEP, collected, contribution, intrusion, schedules, watermark

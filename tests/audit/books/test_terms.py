@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from stream_app.audit.books.terms import Terms, TermsError, read_terms
 from stream_app.audit.form.entry import ZEROS, PolicyEntry
 from stream_app.audit.rules import Rules
-from tests.audit.form.test_policy import true_policies
+from tests.audit.books.test_policy import true_policies
 
 READABLE: Final[list[dict[str, Any]]] = []
 """Policies of every level, scheme and kind with known terms."""

@@ -16,7 +16,7 @@ from stream_app.audit.explain.text import text_of
 from tests.audit.decided import by_series, draw
 from tests.audit.written import LEDGERS, SECOND, releases_in, renumber, seal, write
 from tests.collected import schedules
-from tests.run import KINDS, SCHEMES, UNIFORM, Run, limited, observation, policy
+from tests.run import KINDS, SAMPLES, SCHEMES, UNIFORM, Run, limited, observation, policy
 from tests.suite.speeds import scaled
 
 HOUR_MS = 3_600_000
@@ -159,7 +159,7 @@ def test_copies_and_other_series_change_nothing() -> None:
     assert explained(mixed, 4000).document() == explained(lines, 4000).document()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SAMPLES)
 @pytest.mark.parametrize("scheme", ["adaptive", "balanced"])
 def test_against_the_state_of_the_worker(kind: str, scheme: str) -> None:
     """Before each step the fold held exactly these figures and this rate, computed by other code."""
@@ -270,17 +270,7 @@ def _run(kind: str, scheme: dict[str, Any]) -> Run:
 
 
 def _value(kind: str, draws: np.random.Generator) -> object:
-    match kind:
-        case "number":
-            return float(draws.choice([0.5, 0.5, 9.5]))
-        case "counts":
-            return {"walk": int(draws.integers(0, 40)), "ride": 3, "rest": 0}
-        case "category":
-            return str(draws.choice(["none", "ill"]))
-        case "vector":
-            return {"pulse": float(draws.choice([40, 40, 210])), "oxygen": 0.97}
-        case _:
-            return {"latitude": -10.93 + float(draws.choice([0, 0, 0.05])), "longitude": -37.06}
+    return SAMPLES[kind].values[draws.choice([0, 0, 1])]
 
 
 def test_the_document_is_json() -> None:

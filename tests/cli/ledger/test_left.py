@@ -12,7 +12,7 @@ import pytest
 from stream_app.cli import main
 from stream_app.formats import wire
 from stream_app.setup import keyfile
-from tests.run import ACCEPTING, KINDS, NUMBER
+from tests.run import ACCEPTING, COUNTS, NUMBER, SAMPLES
 
 HOUR = 3_600_000
 LATE = 10 * HOUR
@@ -228,20 +228,11 @@ def test_drawn_landmarks_stay(site: Site) -> None:
     assert 900_000_000 < charge + loss([old, new], drawn) <= 1_000_000_000
 
 
-VALUES = {
-    "number": 1.5,
-    "location": {"latitude": -11.0, "longitude": -37.1},
-    "counts": {"walk": 1, "ride": 0, "rest": 0},
-    "category": "ill",
-    "vector": {"pulse": 70, "oxygen": 0.97},
-}
-
-
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SAMPLES)
 def test_the_fence_stands_whatever_was_measured(site: Site, kind: str) -> None:
     """The fence has the series' own kind, so the policy after it protects no less; no record is refused."""
-    reading = {"series": "home", "timestamp": 0, "value": VALUES[kind]}
-    site.installed("old", [ruled("home", value=KINDS[kind], scheme={"name": "balanced"}), reading])
+    reading = {"series": "home", "timestamp": 0, "value": SAMPLES[kind].values[0]}
+    site.installed("old", [ruled("home", value=SAMPLES[kind].declared, scheme={"name": "balanced"}), reading])
     begun, _ = site.left("old")
     new, rejects = site.installed("new", begun)
     assert rejects == []
@@ -272,7 +263,7 @@ def test_collected_series_begin_anew_where_weaker_versions_are_accepted(site: Si
     """A fence that collects would need watermarks, so it collects nothing, and the policy after it is marked."""
     collect = {"neighbours": "replace", "open_steps": 2}
     protection = {"level": "landmark", "step": HOUR, "landmarks": [LATE]}
-    value = {"kind": "choice", "items": ["walk", "ride"]} if kind == "choice" else KINDS["counts"]
+    value = {"kind": "choice", "items": ["walk", "ride"]} if kind == "choice" else COUNTS
     ruling = ruled("ward", value=value, collect=collect, protection=protection, scheme={"name": "balanced"})
     marks, later = (
         [{"type": "watermark", "series": "ward", "timestamp": step * HOUR, "seed": f"{step:064x}"} for step in steps]

@@ -5,7 +5,7 @@ from itertools import combinations
 import pytest
 
 from tests.cli.ledger.test_left import HOUR, Record, Site, readings, ruled
-from tests.run import KINDS, Run
+from tests.run import SAMPLES, Run
 
 FAR = 1_140_000
 """A step in the year 2100, in hours, which lies in the future."""
@@ -70,21 +70,15 @@ def test_landmarks_that_no_record_holds_are_left_to_a_person(site: Site) -> None
     assert "but the limit for a record is 262144; you must decide" in said
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SAMPLES)
 @pytest.mark.parametrize("level", ["user", "landmark"])
 def test_some_records_alone_give_no_more_than_what_is_left(level: str, kind: str, site: Site) -> None:
     """Whichever subset of the records is adopted, no more than the remaining budget is spent over any steps."""
     protection: Record = {"level": level, "step": HOUR}
     protection |= {"length": 7} if level == "user" else {"landmarks": [[HOUR, 500 * HOUR]]}
-    value = {
-        "number": 1.5,
-        "location": {"latitude": -11.0, "longitude": -37.1},
-        "counts": {"walk": 1, "ride": 0, "rest": 0},
-        "category": "ill",
-        "vector": {"pulse": 70, "oxygen": 0.97},
-    }[kind]
+    value = SAMPLES[kind].values[0]
     reading = {"series": "home", "timestamp": HOUR, "value": value}
-    site.installed("old", [ruled("home", protection=protection, value=KINDS[kind]), reading])
+    site.installed("old", [ruled("home", protection=protection, value=SAMPLES[kind].declared), reading])
     begun, _ = site.left("old")
     left_nano = round(begun[-1]["epsilon"] * 10**9)
     steps = range(2 * HOUR, 402 * HOUR, HOUR)

@@ -16,7 +16,7 @@ from tests.collected import schedules
 from tests.command import Cli, saved
 from tests.deciding.test_rows import records
 from tests.hostile import hostile
-from tests.run import ACCEPTING, KINDS, MADE_UP, NUMBER, Run, observation, policy
+from tests.run import ACCEPTING, MADE_UP, NUMBER, SAMPLES, Run, observation, policy
 from tests.suite.speeds import scaled
 
 POLICY = {"series": "home-*", "epsilon": 1.0, "protection": {"level": "landmark", "landmarks": [2000], "step": 1000}}
@@ -141,11 +141,11 @@ def outputs(folder: Path) -> list[bytes]:
     return [(folder / f"{name}.jsonl").read_bytes() for name in OUTPUTS]
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("kind", SAMPLES)
 def test_reruns_with_the_same_key_are_identical(tmp_path: Path, kind: str) -> None:
     """For every kind, a second run in the folder and two elsewhere under one key file give the same bytes."""
     events = tmp_path / "events.jsonl"
-    log = records(kind, "adaptive", "level")
+    log = records(kind, "adaptive", SAMPLES[kind].filters[-1])
     events.write_bytes(b"\n".join(json.dumps(record).encode() for record in log) + b"\n\n")
     first = tmp_path / "first"
     config = tmp_path / "settings.toml"

@@ -7,14 +7,11 @@ from typing import Any
 import pytest
 
 from tests.collected import SCHEMES_OF, STEP
-from tests.readings import AGGREGATES, CATEGORY, reading, watermark, within
-from tests.run import NUMBER, VECTOR, Run
+from tests.readings import AGGREGATES, reading, watermark, within
+from tests.run import SAMPLES, Run
 
-VALUES: dict[str, tuple[Any, dict[str, object]]] = {
-    "number": (2.5, NUMBER),
-    "category": ("work", CATEGORY),
-    "vector": ({"pulse": 70, "oxygen": 0.97}, VECTOR),
-}
+HIDING = [name for name, sample in SAMPLES.items() if sample.substitute is not None]
+"""Kinds in which any two values are neighbours."""
 LEVELS: tuple[dict[str, Any], ...] = (
     {"level": "event"},
     {"level": "landmark", "landmarks": [20], "spare": 1},
@@ -22,14 +19,14 @@ LEVELS: tuple[dict[str, Any], ...] = (
     {"level": "user", "length": 3},
     {"level": "w-event", "window": 2},
 )
-KINDS = [("number", aggregate) for aggregate in AGGREGATES] + [("category", "last"), ("vector", "last")]
+KINDS = [("number", aggregate) for aggregate in AGGREGATES] + [(name, "last") for name in HIDING if name != "number"]
 
 
 def told(
     present: tuple[bool, ...], kind: str, aggregate: str, level: dict[str, Any], scheme: Any
 ) -> tuple[list[bytes], list[bytes], list[bytes]]:
     """Return the output for three steps, some of which read the value that represents a missing reading."""
-    absent, value = VALUES[kind]
+    absent, value = SAMPLES[kind].substitute, SAMPLES[kind].declared
     protection = {**level, "absent": absent}
     run = Run()
     run.feed(within(1, aggregate, 1, protection=protection, value=value, scheme=scheme, epsilon=2.0))

@@ -1,6 +1,7 @@
 """Balanced with all of epsilon for the other steps: no landmark is published or affects what is published."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import cycle, islice
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from stream_app.privacy.policy import Policy
 from stream_app.privacy.state import State
 from tests.privacy.guarantee.enumeration import Rules, search
 from tests.privacy.guarantee.traces import EVENTS, LATER_SPANS, MOVES, STEPWISE, Move, Version, play
-from tests.run import KINDS, SKIP, Run, observation, policy
+from tests.run import SAMPLES, SKIP, Run, observation, policy
 from tests.suite.speeds import scaled
 
 ALL: dict[str, object] = {"name": "balanced", "regular_share": 1}
@@ -23,13 +24,6 @@ DRAWN = [
     {"method": "padding", "probability": 0.5},
     {"method": "heuristic", "utility": "proximity", "fraction": 0.25},
 ]
-VALUES: dict[str, list[object]] = {
-    "number": [0, 3.25, 10],
-    "location": [{"latitude": -10.9 - 0.05 * nth, "longitude": -37.1} for nth in range(3)],
-    "counts": [{"walk": nth, "ride": 0, "rest": 5} for nth in range(3)],
-    "category": ["none", "ill", True],
-    "vector": [{"pulse": 60 + nth, "oxygen": 0.9} for nth in range(3)],
-}
 
 
 def _by_the_formula(policy: Policy, state: State, step: int, at: Place) -> Iterable[int]:
@@ -65,36 +59,42 @@ def test_no_sum_breaks_the_budget(first: Version, moves: list[Move], lifetime: f
     play((first, moves, lifetime, False))
 
 
-def _decided(scheme: dict[str, object], values: list[object], kind: str, **members: object) -> Run:
+def _values(kind: str) -> list[object]:
+    return list(islice(cycle(SAMPLES[kind].values), LAST))
+
+
+def _decided(scheme: dict[str, object], values: Sequence[object], kind: str, **members: object) -> Run:
     protection = {"level": "landmark", "landmarks": LANDMARKS, "step": 1}
-    rules: dict[str, Any] = {"protection": protection, "scheme": scheme, "value": KINDS[kind]} | members
+    rules: dict[str, Any] = {"protection": protection, "scheme": scheme, "value": SAMPLES[kind].declared} | members
     run = Run().feed_all([policy("p", **rules), *(observation("p", nth, each) for nth, each in enumerate(values))])
     assert not run.rejects
     return run
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SAMPLES)
 def test_landmarks_are_withheld_or_repeated_at_no_cost(kind: str) -> None:
     """In one series the first landmark precedes any release; other steps each have all of epsilon."""
-    run = _decided(ALL, [VALUES[kind][nth % 3] for nth in range(LAST)], kind)
+    run = _decided(ALL, _values(kind), kind)
     for nth, entry in enumerate(run.entries("release")):
         assert entry["landmark"] == (nth in LEFT_OUT)
         assert entry["decision"] == ("approximated" if nth in LEFT_OUT else "perturbed")
         assert entry.get("epsilon_nano", 0) == (0 if nth in LEFT_OUT else 10**9)
         assert (entry["landmark_spent_nano"], entry["regular_peak_nano"]) == (0, 10**9)
-    early = _decided(ALL, VALUES[kind], kind, protection={"level": "landmark", "landmarks": [0, 1], "step": 1})
+    early = _decided(
+        ALL, SAMPLES[kind].values[:3], kind, protection={"level": "landmark", "landmarks": [0, 1], "step": 1}
+    )
     assert [entry["decision"] for entry in early.entries("release")] == ["withheld", "withheld", "perturbed"]
 
 
 @pytest.mark.parametrize("dummies", [None, *DRAWN], ids=["plain", "padding", "heuristic"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SAMPLES)
 @given(st.data())
 @settings(max_examples=scaled(10))
 def test_nothing_that_is_published_depends_on_a_landmark(
     kind: str, dummies: dict[str, object] | None, data: st.DataObject
 ) -> None:
     """Other values at the ledger's landmarks, true or drawn, change not a single byte of any topic."""
-    some = st.lists(st.sampled_from(VALUES[kind]), min_size=LAST, max_size=LAST)
+    some = st.lists(st.sampled_from(SAMPLES[kind].values), min_size=LAST, max_size=LAST)
     values, others = data.draw(some), data.draw(some)
     members = {} if dummies is None else {"dummies": {**dummies, "start": 0, "end": LAST}}
     run = _decided(ALL, values, kind, **members)
@@ -110,7 +110,7 @@ def test_nothing_that_is_published_depends_on_a_landmark(
 def test_drawn_landmarks_hide_true_ones_as_under_any_scheme(other: list[Any]) -> None:
     """If every step joins, no byte reveals which of them were meant."""
     padding = {"method": "padding", "probability": 1, "start": 0, "end": LAST - 2}
-    values = [VALUES["number"][nth % 3] for nth in range(LAST)]
+    values = _values("number")
     runs = [
         _decided(
             ALL, values, "number", dummies=padding, protection={"level": "landmark", "landmarks": marks, "step": 1}
@@ -140,6 +140,6 @@ def test_a_passed_landmark_before_anything_was_published_costs_nothing() -> None
 
 def test_it_spends_what_skip_spends() -> None:
     """Every entry agrees; the different filter changes no measurement."""
-    values = [VALUES["number"][nth % 3] for nth in range(LAST)]
+    values = _values("number")
     own, skip = (_decided(scheme, values, "number", filter="none") for scheme in (ALL, SKIP))
     assert own.releases == skip.releases

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.audit.form.test_policy import ODD, SCHEMES, VALUES, agreed, decimals, places
+from tests.audit.books.test_policy import ODD, SCHEMES, VALUES, agreed, decimals, places
 from tests.suite.speeds import scaled
 
 NUMBER = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.5}

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from stream_app.audit.books.terms import TermsError, read_terms
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import PolicyError, stored_policy_of
+from tests.run import SAMPLES
 from tests.suite.speeds import scaled
 
 BOX = {"south": -10.95, "west": -37.1, "north": -10.9, "east": -37}
@@ -30,6 +31,7 @@ VALUES: list[dict[str, Any]] = [
         "parts": {"x": {"lower": 0, "upper": 10, "resolution": 0.5}, "y": {"lower": -1, "upper": 1, "resolution": 1}},
     },
 ]  # fmt: skip
+VALUES += [sample.declared for kind, sample in SAMPLES.items() if kind not in {value["kind"] for value in VALUES}]
 PROTECTIONS: list[dict[str, Any]] = [
     {"level": "landmark", "landmarks": [3500, [6000, 8001]], "step": 1000, "spare": 2},
     {"level": "event", "landmarks": [], "step": 7, "spare": 0, "length": None},

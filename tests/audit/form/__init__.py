@@ -1,1 +1,0 @@
-"""Tests of the forms of policies and entries."""
