@@ -155,7 +155,10 @@ async def reading(client: Mapping[str, Any], topics: list[str]) -> AsyncIterator
 
 
 async def check_there(client: Mapping[str, Any], topics: list[str]) -> None:
-    """Raise `TopicError` if a topic is missing; a consumer would only wait a minute, and then not name the topic."""
+    """Raise `TopicError` if a topic is missing.
+
+    A consumer would wait for a minute and then fail without naming the topic.
+    """
     consumer = AIOKafkaConsumer(**client)
     try:
         await consumer.start()

@@ -123,18 +123,18 @@ def was_refused(context: Context, row: SeriesRow, found: EventRecord, record: In
 def _of_name(reason: Reason, is_wrong: Callable[[str, str], bool]) -> Check:
     """Return the check that a series' name, given a separator, names a person as required."""
 
-    def of(context: Context, series: str) -> bool:
+    def applies(context: Context, series: str) -> bool:
         separator = context.limits.member_separator
         return separator is not None and is_wrong(series, separator)
 
     return Check(
         reason,
-        lambda context, _row, found, _record: of(context, found.series),
+        lambda context, _row, found, _record: applies(context, found.series),
         lambda context, several: (
             context.limits.member_separator is not None
-            and np.array([of(context, series) for series in several.series], np.bool_)
+            and np.array([applies(context, series) for series in several.series], np.bool_)
         ),
-        counted=lambda context, row: of(context, row.series),
+        counted=lambda context, row: applies(context, row.series),
         recalled=False,
     )
 

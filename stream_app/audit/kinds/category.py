@@ -46,7 +46,7 @@ class Category(ValueKind):
     are_all_neighbours: ClassVar = True
 
     def fault(self) -> str:
-        """Return "": members combine freely."""
+        """Return "": no rule combines the members."""
         return ""
 
     def holds(self, found: object) -> bool:
@@ -93,7 +93,7 @@ class Choice(ValueKind):
     are_all_neighbours: ClassVar = False
 
     def fault(self) -> str:
-        """Return "": there is one member."""
+        """Return "": there is only one member."""
         return ""
 
     def holds(self, found: object) -> bool:

@@ -48,7 +48,7 @@ class Counts(ValueKind):
     are_all_neighbours: ClassVar = False
 
     def fault(self) -> str:
-        """Return "": members combine freely."""
+        """Return "": no rule combines the members."""
         return ""
 
     def holds(self, found: object) -> bool:
