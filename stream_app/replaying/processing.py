@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from stream_app.deciding.context import Context
@@ -139,8 +138,8 @@ def processed(
 def _batches(events: Iterable[bytes], mixing: KeyRing | None, most_records: int) -> Iterator[Records]:
     """Yield events in batches, parsed; seeds are mixed with the key of ``mixing``, if given.
 
-    A batch has either only policies or none, so that the policy after the batch is also the policy of each of its
-    events, except for the landmarks and bounds that a renewal drops.
+    In a batch, each policy comes before all other records of its series. The policy after the batch is therefore also
+    the policy of each of its events, except for the landmarks and bounds that a renewal drops.
     """
     start = 0
     for values in _parts(events, most_records):
@@ -150,11 +149,23 @@ def _batches(events: Iterable[bytes], mixing: KeyRing | None, most_records: int)
         count = len(values)
         offsets = list(range(start, start + count))
         records = Records(_TOPIC, 0, offsets, [0] * count, [None] * count, [*values], parsed)
-        end = 0
-        for _, same in groupby(map(_is_policy, parsed)):
-            begin, end = end, end + sum(1 for _ in same)
+        begin = 0
+        for end in (*_ends(parsed), count):
             yield records[begin:end]
+            begin = end
         start += count
+
+
+def _ends(parsed: list[Parsed]) -> Iterator[int]:
+    """Yield the number of each record before which a batch must end: a policy of a series that the batch contains."""
+    seen = set[object]()  # the series of the batch's records
+    begin = 0
+    for number in [number for number, found in enumerate(parsed) if _is_policy(found)]:
+        seen.update(map(_series_of, parsed[begin:number]))
+        begin = number
+        if _series_of(parsed[number]) in seen:
+            yield number
+            seen.clear()
 
 
 def _parts(events: Iterable[bytes], most_records: int) -> Iterator[list[bytes]]:
@@ -172,6 +183,13 @@ def _parts(events: Iterable[bytes], most_records: int) -> Iterator[list[bytes]]:
 
 def _is_policy(parsed: Parsed) -> bool:
     return type(parsed) is dict and parsed.get("type") == "policy"
+
+
+def _series_of(parsed: Parsed) -> str | None:
+    if type(parsed) is tuple:
+        return parsed[0]
+    found = parsed.get("series") if type(parsed) is dict else None
+    return found if type(found) is str else None
 
 
 def _left_open(steps: int) -> Iterator[str]:
