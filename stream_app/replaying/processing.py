@@ -20,8 +20,13 @@ from stream_app.words.amount import summed
 
 _TOPIC: Final = "landmark.events"
 """The events topic that rejects name."""
-MOST_RECORDS: Final = 8192
-"""The number of records in a batch; larger batches would be little faster."""
+MOST_RECORDS: Final = 2048
+"""The number of records in a batch.
+
+For 200,000 events of 10,000 series, batches of 2,048 to 16,384 records take the same time within 4 %, but their peak
+memory grows from 114 to 159 MB. Batches of 512 records contain too few events of each policy to process them together
+if there are 40 policies, and then take 1.7 times as long as those of 8,192.
+"""
 _MOST_BYTES: Final = 16 * 1024 * 1024
 
 
