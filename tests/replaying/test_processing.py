@@ -20,8 +20,8 @@ from stream_app.replaying.doubts import CheckedRows
 from stream_app.replaying.processing import MOST_RECORDS, RunResult, processed
 from tests import collected, readings, units
 from tests.deciding.views import logs as views
-from tests.hostile import of_homes
-from tests.run import ADAPTIVE, COUNTS, KEYS, LOCATION, NUMBER, Run, default, observation, policy
+from tests.hostile import HOMES_CONTEXT, of_homes
+from tests.run import KEYS, NUMBER, Run, default, observation, policy
 from tests.suite.speeds import scaled
 
 HOMES = [f"home-{nth}" for nth in range(20)]
@@ -79,17 +79,8 @@ def _lasting(rows: CheckedRows) -> list[object]:
 
 def test_hostile_records(hostile_records: int) -> None:
     """Many series each get valid and absurd records, of which many are rejected."""
-    context = Context(
-        KEYS,
-        (
-            default("*home-*", filter="level"),
-            default("bus-*", value=LOCATION),
-            default("cell-*", value=COUNTS, scheme=ADAPTIVE),
-        ),
-        Limits(lifetime_nano=10**18, accept_weaker_policies=True),
-    )
     events = [value for value in of_homes(np.random.default_rng(6), hostile_records) if value is not None]
-    result = assert_equal_in_batches(context, events)
+    result = assert_equal_in_batches(HOMES_CONTEXT, events)
     assert result.totals["perturbed"] > hostile_records // 10
     assert len(result.rejected) > 5
 
