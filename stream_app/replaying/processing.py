@@ -19,7 +19,7 @@ from stream_app.setup import keyfile
 from stream_app.words.amount import summed
 
 _TOPIC: Final = "landmark.events"
-"""The events topic that rejects name."""
+"""The name of the events topic in rejects; no such topic needs to exist."""
 MOST_RECORDS: Final = 2048
 """The number of records in a batch.
 
@@ -94,7 +94,7 @@ def processed(
     this does not affect the result.
     """
     written, totals = _Written(*outputs), _Totals(rows, met)
-    partition = MemoryPartition(context, keyfile.fresh_secret(), _TOPIC)
+    partition = MemoryPartition(context, keyfile.fresh_secret())
     for records in _batches(events, context.keys if mixes else None, most_records):
         done = 0
         for batch in partition.decide(records, written.outlets):
