@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.run import KINDS, SCHEMES, observation, policy
+from stream_app.deciding.context import Context, Limits
+from tests.run import ADAPTIVE, COUNTS, KEYS, KINDS, LOCATION, SCHEMES, default, observation, policy
 
 SERIES = ["home-1", "home-2", "bus-1", "cell-1", "phone-1", "stray", ""]
 NUMBERS = [
@@ -43,6 +44,16 @@ NAMES = (
     "{}" + "n" * 150,
 )
 """Forms of a home's name; only the last one is long enough to be measured in bytes."""
+HOMES_CONTEXT = Context(
+    KEYS,
+    (
+        default("*home-*", filter="level"),
+        default("bus-*", value=LOCATION),
+        default("cell-*", value=COUNTS, scheme=ADAPTIVE),
+    ),
+    Limits(lifetime_nano=10**18, accept_weaker_policies=True),
+)
+"""The configuration under which the records of `of_homes` are processed."""
 COLLECTING = ["contribution", "watermark", "intrusion"]
 Hostile = tuple[bytes | None, bytes | None]
 """A record, and those of its bytes that no reject may hold."""

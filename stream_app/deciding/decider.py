@@ -42,7 +42,10 @@ Settle = Callable[[bytes, tuple[SealedEntry, ...]], None]
 
 
 def input_of(headers: Headers) -> int:
-    """Return the offset of the record that caused an output."""
+    """Return the offset of the record that caused an output.
+
+    Another application's headers raise `StopIteration`, `TypeError` or `ValueError`.
+    """
     return next(int(value) for name, value in headers if name == INPUT_HEADER)
 
 

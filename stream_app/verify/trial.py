@@ -38,8 +38,6 @@ DECISIONS = {"withheld": 0, "approximated": 1, "perturbed": 2}
 REJECTED, LOOKED = -1, 3
 HEAD = 3
 """Columns of an output before its cells: decision, spend and sampling rate."""
-_TOPIC = "verified"
-"""Replaces the id of an events topic when rows of units are sealed."""
 _OWN_SERIES: Final = wire.dump({"series": SERIES})[1:-1]
 
 
@@ -127,7 +125,7 @@ class _Partition:
 
     def __init__(self, row: SeriesRow, names: Sequence[str], key: bytes) -> None:
         context = Context(KeyRing(FINGERPRINT, 0, key), partition_of=lambda _: 0)
-        self._partition = MemoryPartition(context, key, _TOPIC)
+        self._partition = MemoryPartition(context, key)
         self.collection = self._partition.collection
         self._keys = [name.encode() for name in names]
         self._end = 0

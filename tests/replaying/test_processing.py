@@ -1,6 +1,6 @@
 """Inputs processed in batches of one record and of many: the same outputs, counts and checks of the rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,16 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_app.deciding import decider
+from stream_app.deciding.columns.batch import BatchDecider
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.decider import Append, Headers
+from stream_app.deciding.decider import Append, Headers, Outlets
 from stream_app.deciding.landmarksmet import LandmarksMet
+from stream_app.formats.records import Records
 from stream_app.formats.wire import dump
+from stream_app.kafka.memory.partition import MemoryPartition
 from stream_app.replaying.doubts import CheckedRows
 from stream_app.replaying.processing import MOST_RECORDS, RunResult, processed
 from tests import collected, readings, units
 from tests.deciding.views import logs as views
-from tests.hostile import of_homes
-from tests.run import ADAPTIVE, COUNTS, KEYS, LOCATION, NUMBER, Run, default, observation, policy
+from tests.hostile import HOMES_CONTEXT, of_homes
+from tests.run import KEYS, NUMBER, Run, default, observation, policy
 from tests.suite.speeds import scaled
 
 HOMES = [f"home-{nth}" for nth in range(20)]
@@ -76,17 +79,8 @@ def _lasting(rows: CheckedRows) -> list[object]:
 
 def test_hostile_records(hostile_records: int) -> None:
     """Many series each get valid and absurd records, of which many are rejected."""
-    context = Context(
-        KEYS,
-        (
-            default("*home-*", filter="level"),
-            default("bus-*", value=LOCATION),
-            default("cell-*", value=COUNTS, scheme=ADAPTIVE),
-        ),
-        Limits(lifetime_nano=10**18, accept_weaker_policies=True),
-    )
     events = [value for value in of_homes(np.random.default_rng(6), hostile_records) if value is not None]
-    result = assert_equal_in_batches(context, events)
+    result = assert_equal_in_batches(HOMES_CONTEXT, events)
     assert result.totals["perturbed"] > hostile_records // 10
     assert len(result.rejected) > 5
 
@@ -129,6 +123,36 @@ def test_rows_are_checked_under_the_policy_of_their_time() -> None:
     result = assert_equal_in_batches(Context(KEYS, limits=Limits(lifetime_nano=10**15)), list(map(dump, log)))
     assert result.rows.ranges.outside == 12 * len(HOMES)
     assert [doubt.check for doubt in result.doubts] == ["clamped"] * len(HOMES)
+
+
+def test_policies_between_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row is checked under the policy of its time, and the first policy of a series ends no batch."""
+    narrow, wide = ({**NUMBER, "upper": upper} for upper in (1, 1000))
+    context = Context(KEYS, (default("guest-*", value=narrow),), Limits(lifetime_nano=10**15))
+    log: list[dict[str, object]] = []
+    for nth, home in enumerate(HOMES):
+        guest = f"guest-{nth}"
+        log.append(policy(home, value=narrow))
+        log += [observation(series, BEGIN + hour * HOUR, 500.0) for hour in range(12) for series in (home, guest)]
+        if nth % 2:
+            series = guest if nth % 4 == 1 else HOMES[nth - 1]
+            log.append(policy(series, 2, value=wide))
+            log += [observation(series, BEGIN + hour * HOUR, 500.0) for hour in range(12, 20)]
+    events = list(map(dump, log))
+    result = assert_equal_in_batches(context, events)
+    assert not result.rejected
+    assert result.rows.ranges.outside == 2 * 12 * len(HOMES)
+    assert [doubt.check for doubt in result.doubts] == ["clamped"] * 2 * len(HOMES)
+    ends: list[int] = []
+    decide = MemoryPartition.decide
+
+    def counted(self: MemoryPartition, records: Records, outlets: Outlets) -> Iterator[BatchDecider]:
+        ends.append(records.offsets[-1])
+        return decide(self, records, outlets)
+
+    monkeypatch.setattr(MemoryPartition, "decide", counted)
+    run_of(context, events, MOST_RECORDS)
+    assert len(ends) == 1 + len(HOMES) // 2, "only a second version of a series in the batch begins another batch"
 
 
 def test_a_rejected_row_meets_no_landmark() -> None:

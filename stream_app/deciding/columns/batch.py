@@ -14,7 +14,7 @@ from stream_app.deciding.columns.counting import Counting
 from stream_app.deciding.columns.deciding import Steps, decided, links, outputs, stored
 from stream_app.deciding.columns.sorting import FEWEST, NOTHING, Source, together
 from stream_app.deciding.context import Context
-from stream_app.deciding.decider import INPUT_HEADER, Append, Decider, Headers, Outlets
+from stream_app.deciding.decider import INPUT_HEADER, Append, Decider, Headers, Outlets, input_of
 from stream_app.deciding.members import FindMember, no_member
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
@@ -198,6 +198,6 @@ def _hold(puts: list[Put], append: Append) -> Append:
     """Return a function that keeps a record's outputs until the record's turn comes."""
 
     def put(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
-        puts.append((int(headers[0][1]), partial(append, key, value, timestamp_ms, headers)))
+        puts.append((input_of(headers), partial(append, key, value, timestamp_ms, headers)))
 
     return put

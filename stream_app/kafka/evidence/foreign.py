@@ -9,7 +9,7 @@ owner's next batch begins right after the marker of its last transaction only if
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from stream_app.deciding.decider import INPUT_HEADER
+from stream_app.deciding.decider import input_of
 from stream_app.formats import wire
 from stream_app.kafka.brokers import Brokers, Extent, Reader
 from stream_app.kafka.evidence.claim import is_claim
@@ -41,9 +41,11 @@ def content(record: Any) -> Any:
 
 def input_offset(record: Any) -> int:
     """Return the input offset in an output record's header; raises `PartitionStoppedError` if there is none."""
+    if record.value is None:  # no output is a tombstone
+        raise stray(record)
     try:
-        return next(int(value) for name, value in record.headers if name == INPUT_HEADER and record.value is not None)
-    except (StopIteration, ValueError, TypeError):
+        return input_of(record.headers)
+    except (StopIteration, ValueError, TypeError):  # anyone may have written these headers
         raise stray(record) from None
 
 

@@ -18,6 +18,8 @@ from stream_app.privacy.policy import Policy
 
 _ALL: Final = sys.maxsize
 """The number of series kept in memory: no series is ever read back."""
+_TOPIC_ID: Final = "memory"
+"""Replaces the id of the events topic when readings are sealed; no other process reads them."""
 
 
 @final
@@ -27,15 +29,12 @@ class MemoryPartition:
     Guarantee: the outputs are those of a worker that receives the same records in the same order.
     """
 
-    def __init__(self, context: Context, key: bytes, topic: str) -> None:
-        """Start without series.
-
-        ``key`` (32 random bytes) hides contributors in their digests; ``topic`` replaces the events topic's id.
-        """
+    def __init__(self, context: Context, key: bytes) -> None:
+        """Start without series; ``key`` (32 random bytes) hides contributors in their digests."""
         self._context: Final = context
         self._stored: Final = MemoryRows()
         self._rows: Final = RowReader(self._stored, 0, _ALL, FEWEST)
-        self.collection: Final = Collection(key, Blocks(Table(context.keys, topic, self._rows.sealed)))
+        self.collection: Final = Collection(key, Blocks(Table(context.keys, _TOPIC_ID, self._rows.sealed)))
 
     def take(self, rows: Mapping[str, SeriesRow]) -> None:
         """Replace the rows of series, or add them."""
@@ -46,8 +45,9 @@ class MemoryPartition:
 
         A batch ends early if it has many outputs.
         """
+        rows = self._rows
         while len(records):
-            decider = BatchDecider(self._context, self._rows, outlets, self.collection, self._rows.find_member)
+            decider = BatchDecider(self._context, rows, outlets, self.collection, rows.find_member, rows.fewest)
             for _ in decider.decide(records):
                 pass
             self.take(decider.alone.changed)

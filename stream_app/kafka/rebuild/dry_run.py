@@ -27,7 +27,7 @@ from functools import partial
 from stream_app.deciding import rows
 from stream_app.deciding.collection import Collection, LostCountersError
 from stream_app.deciding.context import Context
-from stream_app.deciding.decider import Decider, Headers, Outlets, Settle
+from stream_app.deciding.decider import Decider, Headers, Outlets, Settle, input_of
 from stream_app.deciding.members import FindMember, load_member, no_member
 from stream_app.deciding.rows import Lookup, SeriesRow
 from stream_app.deciding.units.sealed import PREFIX
@@ -98,8 +98,7 @@ class Run:
         self.releases.add((key, timestamp_ms))
 
     def _reject(self, key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:  # noqa: ARG002
-        ((_, offset),) = headers
-        self.rejects.add(int(offset))
+        self.rejects.add(input_of(headers))
 
 
 class Shortfall:

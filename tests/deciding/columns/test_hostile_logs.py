@@ -4,32 +4,21 @@ from itertools import islice
 
 import numpy as np
 
-from stream_app.deciding.context import Context, Limits
 from stream_app.formats.records import InputRecord
 from tests.deciding.columns.test_same_bytes import Way
-from tests.hostile import of_homes
-from tests.run import ADAPTIVE, COUNTS, KEYS, LOCATION, default
+from tests.hostile import HOMES_CONTEXT, of_homes
 
 LARGEST_BATCH = 60
 
 
 def test_hostile_records_come_to_the_same_in_groups_of_one_and_alone(hostile_records: int) -> None:
     """Many series each get valid and absurd records, in batches of any length; some are decided as columns."""
-    context = Context(
-        KEYS,
-        (
-            default("*home-*", filter="level"),
-            default("bus-*", value=LOCATION),
-            default("cell-*", value=COUNTS, scheme=ADAPTIVE),
-        ),
-        Limits(lifetime_nano=10**18, accept_weaker_policies=True),
-    )
     of = np.random.default_rng(4)
     columns, alone = (Way(together=True, fewest=fewest, cached=1000) for fewest in (1, 10**9))
     sent = enumerate(of_homes(of, hostile_records))
     records = (InputRecord("events", 0, nth, nth * 1000, None, value) for nth, value in sent)
     while batch := list(islice(records, int(of.integers(1, LARGEST_BATCH)))):
-        assert columns.decide(context, batch) == alone.decide(context, batch)
+        assert columns.decide(HOMES_CONTEXT, batch) == alone.decide(HOMES_CONTEXT, batch)
         assert columns.out == alone.out
         for kept in (*columns.out.values(), *alone.out.values()):
             kept.clear()

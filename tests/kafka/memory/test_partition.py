@@ -14,7 +14,7 @@ ROUNDS = 5
 def test_observations_of_many_series_are_processed_together() -> None:
     """After each series' first event, columns process all of them, with the bytes of single records."""
     context = Context(KEYS, (default("home-*", scheme=ADAPTIVE),))
-    partition = MemoryPartition(context, bytes(32), "events")
+    partition = MemoryPartition(context, bytes(32))
     released: list[bytes] = []
 
     def release(_key: bytes | None, value: bytes, _timestamp_ms: int, _headers: Headers) -> None:
