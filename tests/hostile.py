@@ -53,7 +53,7 @@ HOMES_CONTEXT = Context(
     ),
     Limits(lifetime_nano=10**18, accept_weaker_policies=True),
 )
-"""The configuration under which the records of `of_homes` are processed."""
+"""The configuration under which the records of `hostile_homes` are processed."""
 COLLECTING = ["contribution", "watermark", "intrusion"]
 Hostile = tuple[bytes | None, bytes | None]
 """A record, and those of its bytes that no reject may hold."""
@@ -70,7 +70,7 @@ def hostile(of: np.random.Generator, number: int) -> Iterator[Hostile]:
             yield makers[of.integers(0, len(makers))](of, nth)
 
 
-def of_homes(of: np.random.Generator, number: int) -> Iterator[bytes | None]:
+def hostile_homes(of: np.random.Generator, number: int) -> Iterator[bytes | None]:
     """Yield hostile records: those of two series and of one without a policy, distributed over homes.
 
     Every thousand records, the homes are new: absurd records close a home, or move it too far ahead.

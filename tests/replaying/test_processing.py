@@ -20,7 +20,7 @@ from stream_app.replaying.doubts import CheckedRows
 from stream_app.replaying.processing import MOST_RECORDS, RunResult, processed
 from tests import collected, readings, units
 from tests.deciding.views import logs as views
-from tests.hostile import HOMES_CONTEXT, of_homes
+from tests.hostile import HOMES_CONTEXT, hostile_homes
 from tests.run import KEYS, NUMBER, Run, default, observation, policy
 from tests.suite.speeds import scaled
 
@@ -79,7 +79,7 @@ def _lasting(rows: CheckedRows) -> list[object]:
 
 def test_hostile_records(hostile_records: int) -> None:
     """Many series each get valid and absurd records, of which many are rejected."""
-    events = [value for value in of_homes(np.random.default_rng(6), hostile_records) if value is not None]
+    events = [value for value in hostile_homes(np.random.default_rng(6), hostile_records) if value is not None]
     result = assert_equal_in_batches(HOMES_CONTEXT, events)
     assert result.totals["perturbed"] > hostile_records // 10
     assert len(result.rejected) > 5
