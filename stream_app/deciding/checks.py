@@ -156,8 +156,13 @@ def _misplaced(context: Context, row: SeriesRow | None, found: EventRecord, reco
     """Refuse a record on a wrong partition; a series with a row has already been routed."""
     if context.partition_of is None:
         return False
-    key = context.key_of(found.series) if row is None or context.limits.member_separator is not None else row.key
+    key = due_key(context, row, found.series)
     return record.key != key or (row is None and context.partition_of(key) != record.partition)
+
+
+def due_key(context: Context, row: SeriesRow | None, series: str) -> bytes:
+    """Return the key that the records of a series must have."""
+    return context.key_of(series) if row is None or context.limits.member_separator is not None else row.key
 
 
 def _seedless(context: Context, row: SeriesRow | None, found: EventRecord, _record: InputRecord) -> bool:

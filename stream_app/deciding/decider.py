@@ -258,12 +258,12 @@ class Decider:
         """Return the increase in used budget, ``S + M`` over all changed series, in nano-epsilon.
 
         The amounts are grouped by scheme and digest of the default policy. Only policies whose budget can be exhausted
-        (`Policy.exhaustible`) count.
+        (`protection.exhaustible`) count.
         """
         found: dict[tuple[str, str], int] = {}
         for row in (*self._succeeded, *self.changed.values()):
             policy, guard = row.policy, row.state.guard
-            if not policy.exhaustible:
+            if not policy.protection.exhaustible:
                 continue
             grown = guard.used_nano
             before = self._before[row.series]

@@ -75,12 +75,21 @@ Lookup = Callable[[str], SeriesRow | None]
 """Finds the row of a series; returns None if the series has no row yet."""
 
 
+ROWS: Final = b"s"
+"""The prefix of the table keys of series' rows."""
+
+
+def table_key(series: str) -> bytes:
+    """Return the table key of a series' row."""
+    return ROWS + series.encode()
+
+
 def dump(row: SeriesRow, before: SeriesRow | None, shared: set[str]) -> list[tuple[bytes, bytes]]:
     """Return the table rows to write so that ``row`` replaces ``before`` (None if nothing is stored).
 
     ``shared`` contains the digests of default policies already returned; new ones are added to it.
     """
-    pairs = [(b"s" + row.key, wire.dump(layout.written(stored_of(row))))]
+    pairs = [(table_key(row.series), wire.dump(layout.written(stored_of(row))))]
     if (
         before is None
         or before.policy is not row.policy
@@ -106,7 +115,7 @@ def load(get: Callable[[bytes], bytes | None], series: str, defaults: dict[str, 
 
     ``defaults`` caches the default policies already read, by digest; new ones are added to it.
     """
-    stored = get(b"s" + series.encode())
+    stored = get(table_key(series))
     return None if stored is None else load_read(get, series, stored, defaults)
 
 

@@ -1,7 +1,6 @@
 """Decode many observations at once, with the same results as `wire`, and encode columns as JSON."""
 
 from collections.abc import Callable, Sequence
-from math import nan
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -10,6 +9,7 @@ import orjson
 
 from stream_app.formats.records import Records, Seen
 from stream_app.formats.wire import parsed_all
+from stream_app.privacy.values import number_of
 
 Column = npt.NDArray[np.float64] | npt.NDArray[np.int64] | npt.NDArray[np.bool_]
 
@@ -55,9 +55,7 @@ def observations(
             else:
                 apart.add(found[0])
     names, times_ms, values = zip(*seen, strict=True) if seen else ((), (), ())
-    # PRIVACY: a non-number takes as long as a number, so the time does not reveal what a substitute hides.
-    numbers = [raw if type(raw) is float or type(raw) is int else nan for raw in values]
-    return Observations(at, names, times_ms, numbers, apart)
+    return Observations(at, names, times_ms, list(map(number_of, values)), apart)
 
 
 def texts(column: Column) -> list[str]:

@@ -3,18 +3,20 @@
 Bytes are canonical: the order of fields is fixed, so the same release or entry has the same hash on every machine.
 """
 
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Callable
 from hashlib import blake2b
-from typing import Final, NamedTuple, assert_never
+from typing import Any, Final, NamedTuple, assert_never
 
 import orjson
 
+from stream_app.privacy.amounts import most, some
 from stream_app.privacy.fold import StepResult
+from stream_app.privacy.kinds import Kind
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.published import (
     CloseEntry,
     ControlEntry,
+    Decision,
     DummiesEntry,
     IntrusionEntry,
     LandmarksEntry,
@@ -22,7 +24,6 @@ from stream_app.privacy.published import (
     PolicyEntry,
 )
 from stream_app.privacy.reason import Reason
-from stream_app.privacy.state import NEVER
 
 HASH_BYTES = 32
 _fresh: Final = blake2b(digest_size=HASH_BYTES).copy  # faster than a new hash
@@ -53,32 +54,14 @@ Output = tuple[bytes, int, bytes, bytes]
 """The output of a step: the record key, the timestamp, the ledger entry and the release."""
 
 
-class Texts(NamedTuple):
-    """The texts of processed steps, in columns that are the last arguments of `written`."""
+class TextForm(NamedTuple):
+    """How the contents of a step become texts: those of one step, or columns of many."""
 
-    chain: Iterable[int]
-    key: Iterable[bytes]
-    start_ms: Iterable[int]
-    published: Iterable[bool]
-    repeated: Iterable[bool]
-    series: Iterable[str]
-    timestamp: Iterable[str]
-    value: Iterable[str]
-    measurement: Iterable[str]
-    spend: Iterable[str]
-    scale: Iterable[str]
-    source: Iterable[str]
-    landmark: Iterable[str]
-    budget: Iterable[str]
-    spent: Iterable[str]
-    left: Iterable[str]
-    peak: Iterable[str]
-    sequence: Iterable[str]
-    epoch: Iterable[str]
-
-    def written(self, version: int, fingerprint: str, links: dict[int, str]) -> Iterator[Output]:
-        """Yield the output of each step, under one policy version and one noise key."""
-        return map(partial(written, f'"policy":{version}', fingerprint, links), *self)
+    whole: Callable[[Any], Any]
+    """Returns an integer as JSON, or in a form that is formatted as JSON."""
+    json: Callable[[Any], Any]
+    nothing: Any
+    """The text of contents that no release names."""
 
 
 def written(  # noqa: PLR0913, PLR0917 (what stands in an entry and a release)
@@ -88,9 +71,10 @@ def written(  # noqa: PLR0913, PLR0917 (what stands in an entry and a release)
     chain: int,
     key: bytes,
     start_ms: int,
-    published: bool,  # noqa: FBT001 (a column of each)
-    repeated: bool,  # noqa: FBT001
     series: str,
+    sequence: str | int,
+    epoch: str | int,
+    decision: Decision,
     timestamp: str | int,
     value: str,
     measurement: str,
@@ -102,33 +86,29 @@ def written(  # noqa: PLR0913, PLR0917 (what stands in an entry and a release)
     spent: str | int,
     left: str | int,
     peak: str | int,
-    sequence: str | int,
-    epoch: str | int,
-    statistic: str = "",
+    statistic: str,
 ) -> Output:
-    """Return the output of a step that is ``published``, ``repeated`` from an earlier release, or neither.
+    """Return the output of a step.
 
     ``fingerprint`` identifies the noise key. ``links`` maps each chain to the hash of its last entry, in hex, and is
     updated. ``policy`` is the JSON field of that name. ``statistic`` contains further fields for releases of collected
-    data or of units, each preceded by a comma. The other arguments are JSON, with budgets in nano-epsilon. An argument
-    that a decision does not use may have any value: ``value`` if withheld, ``source`` unless approximated, and
-    ``measurement``, ``spend`` and ``scale`` unless perturbed.
+    data or of units, each preceded by a comma. The other arguments are JSON, with budgets in nano-epsilon; the last
+    ones are those of `contents`. An argument that a decision does not use may have any value: ``value`` if withheld,
+    ``source`` unless approximated, and ``measurement``, ``spend`` and ``scale`` unless perturbed.
     """
     paid = ""
-    if published:
-        decision, paid = "perturbed", f'"epsilon_nano":{spend},'
+    if decision == "perturbed":
+        paid = f'"epsilon_nano":{spend},'
         release = (
             f'{{"series":{series},"timestamp":{timestamp},"value":{value},"decision":"perturbed",'
             f'"measurement":{measurement},{paid}"scale":{scale},{policy}{statistic}}}'
         ).encode()
-    elif repeated:
-        decision = "approximated"
+    elif decision == "approximated":
         release = (
             f'{{"series":{series},"timestamp":{timestamp},"value":{value},"decision":"approximated",'
             f'"source":{source},{policy}{statistic}}}'
         ).encode()
     else:
-        decision = "withheld"
         release = f'{{"series":{series},"timestamp":{timestamp},"decision":"withheld",{policy}{statistic}}}'.encode()
     entry, links[chain] = sealed(
         f'{{"series":{series},"sequence":{sequence},"entry":"release","timestamp":{timestamp},"decision":"{decision}",'
@@ -141,6 +121,35 @@ def written(  # noqa: PLR0913, PLR0917 (what stands in an entry and a release)
     return key, start_ms, entry, release
 
 
+def contents(kind: Kind, step: StepResult, form: TextForm) -> tuple[Any, ...]:
+    """Return the texts of what a step decided: the arguments of `written` after ``decision``."""
+    guard, latest, spend_nano = step.state.guard, step.state.latest, step.spend_nano
+    value = measurement = scale = statistic = form.nothing
+    if some(step.state.released):
+        value = form.json(kind.publish(latest.estimate))
+    if kind.statistic is not None:
+        statistic = f',"statistic":"{kind.statistic}"'
+    if some(spend_nano > 0):
+        spend_nano, count = most(spend_nano, 1), kind.count(latest.measurement)  # columns include steps that cost 0
+        measurement, scale = form.json(kind.measured(latest.measurement)), form.json(kind.stated(spend_nano, count))
+        if count is not None:
+            statistic += f',"count":{_json(count)}'
+    return (
+        form.whole(step.state.clock.decided_ms),
+        value,
+        measurement,
+        form.whole(spend_nano),
+        scale,
+        form.whole(latest.source_ms),
+        form.json(step.landmark),
+        form.whole(guard.budget_nano),
+        form.whole(guard.landmark_spent_nano),
+        form.whole(step.landmarks_left),
+        form.whole(guard.regular_peak_nano),
+        statistic,
+    )
+
+
 def written_one(  # noqa: PLR0913, PLR0917 (what they are made from)
     series: str, key: bytes, policy: Policy, step: StepResult, sequence: int, epoch: int, fingerprint: str, link: str
 ) -> tuple[Output, str]:
@@ -148,49 +157,19 @@ def written_one(  # noqa: PLR0913, PLR0917 (what they are made from)
 
     ``link`` is the previous hash, and ``fingerprint`` identifies the noise key.
     """
-    kind, spend_nano, guard, latest = policy.kind, step.spend_nano, step.state.guard, step.state.latest
-    value = measurement = scale = statistic = ""
-    repeated = latest.source_ms != NEVER
-    if repeated:
-        value = _json(kind.publish(latest.estimate))
-    if kind.statistic is not None:
-        statistic = f',"statistic":"{kind.statistic}"'
-    if spend_nano:
-        count = kind.count(latest.measurement)
-        measurement, scale = _json(kind.measured(latest.measurement)), _json(kind.stated(spend_nano, count))
-        if count is not None:
-            statistic += f',"count":{_json(count)}'
-    links, start_ms = {0: link}, step.state.clock.decided_ms
+    links, start_ms, version = {0: link}, step.state.clock.decided_ms, f'"policy":{policy.version}'
+    found = contents(policy.kind, step, _ONE)
     output = written(
-        f'"policy":{policy.version}',
-        fingerprint,
-        links,
-        0,
-        key,
-        start_ms,
-        spend_nano > 0,
-        repeated,
-        _json(series),
-        start_ms,
-        value,
-        measurement,
-        spend_nano,
-        scale,
-        latest.source_ms,
-        "true" if step.landmark else "false",
-        guard.budget_nano,
-        guard.landmark_spent_nano,
-        step.landmarks_left,
-        guard.regular_peak_nano,
-        sequence,
-        epoch,
-        statistic,
+        version, fingerprint, links, 0, key, start_ms, _json(series), sequence, epoch, step.decision, *found
     )
     return output, links[0]
 
 
 def _json(found: object) -> str:
     return orjson.dumps(found).decode()
+
+
+_ONE: Final = TextForm(whole=lambda number: number, json=_json, nothing="")
 
 
 def control_entry(series: str, sequence: int, entry: ControlEntry) -> str:

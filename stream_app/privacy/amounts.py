@@ -7,7 +7,7 @@ whether an amount is a number or a column. Both arms of `where` are computed. Mo
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from math import floor, log, sqrt
+from math import floor, isfinite, log, sqrt
 from typing import Final, TypeVar
 
 import numpy as np
@@ -34,6 +34,13 @@ def where(condition: Flag, then: Amount, otherwise: Amount | int) -> Amount:
     if type(condition) is _Column:  # here and below, half the cost of isinstance
         return np.where(condition, then, otherwise)  # type: ignore[return-value]  # a column follows its condition
     return then if condition else otherwise  # type: ignore[return-value]
+
+
+def finite(number: Real) -> Flag:
+    """Return whether a number is neither infinite nor NaN."""
+    if isinstance(number, _Column):
+        return np.isfinite(number)
+    return isfinite(number)
 
 
 def some(condition: Flag) -> bool:

@@ -31,6 +31,7 @@ from stream_app.privacy.published import (
     PolicyEntry,
     Release,
     WithheldStep,
+    decision_of,
 )
 from stream_app.privacy.reason import Reason, Rejection
 from stream_app.privacy.rule import Rule
@@ -56,19 +57,19 @@ class StepResult:
     @property
     def decision(self) -> Decision:
         """The publishing decision for the step."""
-        if self.spend_nano:
-            return "perturbed"
-        return "approximated" if self.state.released else "withheld"
+        return decision_of(self.spend_nano > 0, self.state.released)
 
     @property
     def release(self) -> Release:
         """The release of the step."""
         start_ms, latest = self.state.clock.decided_ms, self.state.latest
-        if self.spend_nano:
-            return PerturbedStep(start_ms, latest.estimate, latest.measurement, self.spend_nano)
-        if self.state.released:
-            return ApproximatedStep(start_ms, latest.estimate, latest.source_ms)
-        return WithheldStep(start_ms)
+        match self.decision:
+            case "perturbed":
+                return PerturbedStep(start_ms, latest.estimate, latest.measurement, self.spend_nano)
+            case "approximated":
+                return ApproximatedStep(start_ms, latest.estimate, latest.source_ms)
+            case "withheld":
+                return WithheldStep(start_ms)
 
 
 class StateChange(NamedTuple, Generic[E_co]):

@@ -65,6 +65,11 @@ class WindowLevel(NamedTuple):
         """The name of the level in records."""
         return "landmark" if self.landmarks else "w-event"
 
+    @property
+    def exhaustible(self) -> bool:
+        """Whether costs use up the budget permanently: those of level w-event leave the window again."""
+        return False
+
 
 class Window(NamedTuple):
     """The regular costs that are still in a window, and how long the period waits after earlier periods.

@@ -21,7 +21,6 @@ from stream_app.privacy.parameters import ParametersForm, form_faults
 from stream_app.privacy.protection import (
     LandmarkLevel,
     Protection,
-    UserLevel,
     protection_faults,
     protection_of,
     windows_of,
@@ -74,11 +73,6 @@ class Policy:
     windows: WindowLevel | None = field(init=False, repr=False, compare=False)  # None: single steps
     sampling: Adaptive | None = field(init=False, repr=False, compare=False)  # None: the rate stays 1
     rule: Rule | None = field(init=False, repr=False, compare=False)  # None: steps are processed singly
-    exhaustible: bool = field(init=False, repr=False, compare=False)
-    """Whether costs use up the budget permanently.
-
-    At levels event and w-event, each step or window has the whole budget.
-    """
 
     def __post_init__(self) -> None:
         """Precompute the values that every event needs."""
@@ -89,7 +83,6 @@ class Policy:
         object.__setattr__(self, "windows", windows)
         object.__setattr__(self, "sampling", sampling_of(self.scheme))
         object.__setattr__(self, "rule", self._rule())
-        object.__setattr__(self, "exhaustible", isinstance(self.protection, LandmarkLevel | UserLevel))
 
     def _rule(self) -> Rule | None:
         others = (one for one in fields(self) if one.init and one.name not in CARRIED)

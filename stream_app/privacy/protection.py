@@ -26,6 +26,8 @@ class LandmarkLevel:
     fixed: bool = False
     window: int = 1
     name: ClassVar[str] = "landmark"
+    exhaustible: ClassVar[bool] = True
+    """Whether costs use up the budget permanently; at levels event and w-event, each step or window has all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class EventLevel:
     """Protects any single step."""
 
     name: ClassVar[str] = "event"
+    exhaustible: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class UserLevel:
 
     length: int
     name: ClassVar[str] = "user"
+    exhaustible: ClassVar[bool] = True
 
 
 Protection = LandmarkLevel | EventLevel | UserLevel | WindowLevel

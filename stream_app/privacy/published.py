@@ -7,11 +7,17 @@ meaning of an entry never changes, because an old ledger must stay auditable for
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
+from stream_app.privacy.amounts import Flag, chosen
 from stream_app.privacy.dummies.request import MethodName
 from stream_app.privacy.landmarks import Interval
 from stream_app.privacy.values import ReleasedCells
 
 Decision = Literal["perturbed", "approximated", "withheld"]
+
+
+def decision_of(published: Flag, released: Flag) -> Decision:
+    """Return the decision of a step that is published afresh, or else repeats a release if there is one."""
+    return chosen(published, "perturbed", chosen(released, "approximated", "withheld"))
 
 
 class PerturbedStep(NamedTuple):

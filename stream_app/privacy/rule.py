@@ -53,11 +53,6 @@ class Rule:
         """Whether the filter computes the estimates."""
         return self.filter == "level"
 
-    @property
-    def exhaustible(self) -> bool:
-        """Whether costs use up the budget permanently, like `Policy.exhaustible`."""
-        return not isinstance(self.protection, EventLevel)
-
 
 def rule_for(
     version: int,

@@ -5,7 +5,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Final
 
-from stream_app.privacy.amounts import Flag, chosen, every, where
+from stream_app.privacy.amounts import Flag, Whole, chosen, every, where
 from stream_app.privacy.guard import NO_WINDOW, Guard, Window
 from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.policy import Policy
@@ -35,6 +35,11 @@ class Clock:
     decided_end_ms: int  # its end
     first_step: int  # its first processed step (user level)
     last_step: int  # last processed step of period
+
+
+def last_decided(decided_ms: Whole, step_ms: Whole) -> dict[str, Whole]:
+    """Return the fields of a clock that follow from the start of the period's last processed step."""
+    return {"decided_end_ms": decided_ms + step_ms, "last_step": decided_ms // step_ms}
 
 
 _clock_of: Final = attrgetter(*(field.name for field in fields(Clock)))

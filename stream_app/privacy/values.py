@@ -5,7 +5,7 @@ A strict type check fails if a raw value is used as a released one.
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor
+from math import floor, nan
 from typing import NewType, TypeGuard, TypeVar, dataclass_transform
 
 _T = TypeVar("_T")
@@ -42,6 +42,12 @@ LevelState = tuple[float, ...]
 def is_number(found: object) -> TypeGuard[float]:
     """Return whether ``found`` is a JSON number; unlike in Python, a boolean is not a number."""
     return type(found) is float or type(found) is int
+
+
+def number_of(raw: object) -> float:
+    """Return a raw value as a number, or NaN if it is not a JSON number."""
+    # PRIVACY: a non-number takes as long as a number, so the time does not reveal what a substitute hides.
+    return raw if is_number(raw) else nan
 
 
 NANO = 10**9

@@ -172,7 +172,7 @@ class BatchDecider:
         """The number of decisions, by decision, scheme and digest of the default policy."""
         found = Counter(self.alone.decisions)
         for steps in self._steps:
-            for decision, count in steps.decisions.items():
+            for decision, count in Counter(steps.decisions).items():
                 found[decision, *steps.group.payer] += count
         return found
 
@@ -189,7 +189,7 @@ class BatchDecider:
         """The increase in used budget, in nano-epsilon, by scheme and digest of the default policy."""
         found = Counter(self.alone.used())
         for steps in self._steps:
-            if steps.group.rule.exhaustible and steps.used_nano:
+            if steps.group.rule.protection.exhaustible and steps.used_nano:
                 found[steps.group.payer] += steps.used_nano
         return found
 

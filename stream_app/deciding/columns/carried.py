@@ -20,7 +20,7 @@ from stream_app.privacy.amounts import Doubles, Flag, Ints, where
 from stream_app.privacy.guard import Guard
 from stream_app.privacy.kinds.number import NUMBER_WIDTH
 from stream_app.privacy.rule import Rule
-from stream_app.privacy.state import NEVER, Clock, Latest, Promise, State
+from stream_app.privacy.state import NEVER, Clock, Latest, Promise, State, last_decided
 from stream_app.privacy.values import LevelState, ReleasedCells
 
 Figures = npt.NDArray[np.void]
@@ -58,7 +58,7 @@ _BYTES: Final = np.dtype(f"V{FIGURES.itemsize}")
 WHOLE: Final = tuple(name for name in SeriesFigures._fields if name in StoredRow._fields and name != "previous")
 """Figures that a stored row contains as integers, or as the first of a list of integers (`CELLS`)."""
 CELLS: Final = ("measurement", "estimate")
-DERIVED: Final = ("decided_end_ms", "last_step")
+DERIVED: Final = tuple(last_decided(0, 1))
 """Fields that follow from the last processed step."""
 PERIOD: Final = ("budget_nano", "spare_left", "prior_nano", "first_budget_nano", "period_start_ms")
 """Fields that stay the same until the next version or late landmark; like the policy, they are in `Period`."""
@@ -118,6 +118,15 @@ def grown(figures: _C, length: int) -> _C:
     return made
 
 
+def guard_of(figures: Figures) -> Guard:
+    """Return the guards of many series, as columns."""
+    columns: list[Any] = [figures[name] for name in _GUARDED]
+    return Guard(*columns)
+
+
+_GUARDED: Final = ("budget_nano", "landmark_spent_nano", "regular_peak_nano")
+
+
 def state_of(figures: SeriesFigures, level: LevelState, promise: Promise, start_ms: int, rule: Rule) -> State:
     """Return the state of one series, or of many as columns; ``level`` is the filter's state, if any.
 
@@ -134,9 +143,8 @@ def state_of(figures: SeriesFigures, level: LevelState, promise: Promise, start_
         Clock(
             period_start_ms=start_ms,
             decided_ms=figures.decided_ms,
-            decided_end_ms=figures.decided_ms + rule.step_ms,
             first_step=figures.first_step,
-            last_step=figures.decided_ms // rule.step_ms,
+            **last_decided(figures.decided_ms, rule.step_ms),
         ),
         Latest(
             source_ms=figures.source_ms,
@@ -168,8 +176,8 @@ def entered(rule: Rule, rows: list[Sequence[Any]]) -> _Entered:
         & np.array([len(fields) == PLAIN or _foreign_of(fields) == _BARE for fields in rows])
         & np.array([len(link) == HASH_BYTES for link in links])
         & (of["last_step"] != NEVER)  # the first step of a period is processed alone
-        & (of["decided_ms"] == of["last_step"] * step_ms)
-        & (of["decided_end_ms"] == of["decided_ms"] + step_ms)
+        & (of["decided_ms"] % step_ms == 0)
+        & np.all([of[name] == derived for name, derived in last_decided(of["decided_ms"], step_ms).items()], axis=0)
         & (_lengths(columns.measurement) == released)
         & (_lengths(columns.estimate) == released)
         & (_lengths(columns.level) == np.where(released, NUMBER_WIDTH if filtered else 0, 0))

@@ -6,7 +6,7 @@ Counting a contribution in an open step changes no row, so one check covers all 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, final
 
-from stream_app.deciding.checks import countable
+from stream_app.deciding.checks import countable, due_key
 from stream_app.deciding.collection import Collection, Counters
 from stream_app.deciding.context import Context
 from stream_app.deciding.rows import Lookup
@@ -68,13 +68,12 @@ class Counting:
 
     def _where(self, series: str) -> _Series:
         """Return where to count a series' contributions, or nowhere if the checks of the series would refuse them."""
-        opened, separator = self._collection.counted(series), self._context.limits.member_separator
+        opened = self._collection.counted(series)
         row = self._lookup(series) if opened else None
-        if row is None or row.policy.collect is None or row.state.closed or row.open_steps is None:
+        if row is None or row.policy.collect is None or row.open_steps is None:
             return _NOWHERE
         if not countable(self._context, row):
             return _NOWHERE
-        key = row.key if separator is None else self._context.key_of(series)
         untimely = row.open_steps.untimely
         steps = {index: counters for index, counters in opened.items() if untimely(index) is None}
-        return _Series(key, row.policy.step_ms, steps)
+        return _Series(due_key(self._context, row, series), row.policy.step_ms, steps)

@@ -6,7 +6,10 @@ rows. The bytes are the same as those from `stream_app.deciding.rows`.
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, assert_never
+from dataclasses import replace
+from functools import partial
+from itertools import repeat
+from typing import Any, Final, NamedTuple, assert_never
 
 import numpy as np
 
@@ -17,19 +20,24 @@ from stream_app.deciding.columns.carried import (
     Figures,
     SeriesFigures,
     gathered,
+    guard_of,
     put_back,
     state_of,
 )
 from stream_app.deciding.columns.sorting import Together
 from stream_app.deciding.columns.states import Group, States
+from stream_app.deciding.rows import table_key
 from stream_app.formats.columns import lists, quoted, texts
-from stream_app.formats.encoding import HASH_BYTES, Output, Texts
+from stream_app.formats.encoding import HASH_BYTES, Output, TextForm, contents, written
 from stream_app.privacy.amounts import Ints
-from stream_app.privacy.fold import publish
-from stream_app.privacy.landmarks import LandmarkSets
+from stream_app.privacy.fold import StepResult, publish
+from stream_app.privacy.landmarks import NO_LANDMARKS, LandmarkSets
 from stream_app.privacy.noise.draws import Draws
 from stream_app.privacy.noise.key import KeyRing
-from stream_app.privacy.state import NEVER, Promise
+from stream_app.privacy.published import Decision, decision_of
+from stream_app.privacy.state import NEVER, Promise, last_decided
+
+_NO_PROMISE: Final = Promise(landmarks=NO_LANDMARKS, spare_left=0, prior_nano=0, first_budget_nano=0)
 
 
 class Steps(NamedTuple):
@@ -48,13 +56,8 @@ class Steps(NamedTuple):
     used_nano: int
     """The increase in S + M over all these series."""
 
-    @property
-    def decisions(self) -> dict[str, int]:
-        """The number of times each decision was made."""
-        published, released = self.made["spend_nano"] > 0, self.made["source_ms"] != NEVER
-        counts = {"perturbed": int(published.sum()), "approximated": int((released & ~published).sum())}
-        counts["withheld"] = len(self.nth) - sum(counts.values())
-        return {decision: count for decision, count in counts.items() if count}
+    decisions: list[Decision]
+    """The decision of each step."""
 
 
 def decided(keys: KeyRing, states: States, chosen: Together) -> Iterator[Steps]:
@@ -76,7 +79,7 @@ def _group(keys: KeyRing, states: States, group: Group, nth: Ints, chosen: Toget
     used_before = _used_nano(figures)
     names = [states.names[place].encode() for place in places.tolist()]
     landmarks = [states.periods[place].promise.landmarks for place in here.tolist()]
-    cells = rule.kind.quantise_each(chosen.numbers[nth])
+    cells = rule.kind.cell(chosen.numbers[nth])
     made: dict[str, Ints] = defaultdict(lambda: np.zeros(len(nth), np.int64))
     for events, epoch in _rounds(chosen.ranks[nth], keys.epoch_of(all_starts_ms)):
         series, starts_ms = own[events], all_starts_ms[events]
@@ -84,7 +87,7 @@ def _group(keys: KeyRing, states: States, group: Group, nth: Ints, chosen: Toget
         columns: list[Any] = [now[name] for name in SeriesFigures._fields]
         held = SeriesFigures(*columns)
         sets: Any = LandmarkSets(tuple([landmarks[one] for one in series.tolist()]))
-        promise = Promise(landmarks=sets, spare_left=held.spare_left, prior_nano=0, first_budget_nano=0)
+        promise = replace(_NO_PROMISE, landmarks=sets, spare_left=held.spare_left)
         before = state_of(held, tuple(levels[series].T), promise, 0, rule)
         secret = keys.secret_of(epoch)
         assert secret is not None, "steps of erased epochs are not processed together"
@@ -118,7 +121,8 @@ def _group(keys: KeyRing, states: States, group: Group, nth: Ints, chosen: Toget
     put_back(states.figures, here, figures)
     if rule.filtered:
         states.levels[here] = levels
-    return Steps(group, nth, here, places, names, made, _used_nano(figures) - used_before)
+    words: Any = decision_of(made["spend_nano"] > 0, made["source_ms"] != NEVER)
+    return Steps(group, nth, here, places, names, made, _used_nano(figures) - used_before, words.tolist())
 
 
 def _rounds(ranks: Ints, epochs: Ints) -> Iterator[tuple[Ints, int]]:
@@ -131,7 +135,7 @@ def _rounds(ranks: Ints, epochs: Ints) -> Iterator[tuple[Ints, int]]:
 
 
 def _used_nano(figures: Figures) -> int:
-    return int((figures["landmark_spent_nano"] + figures["regular_peak_nano"]).sum())
+    return int(np.sum(guard_of(figures).used_nano))
 
 
 def outputs(states: States, decided: Sequence[Steps], count: int, fingerprint: str) -> Iterator[Output]:
@@ -147,38 +151,31 @@ def outputs(states: States, decided: Sequence[Steps], count: int, fingerprint: s
     turns = np.zeros(count, np.int64)
     for number, steps in enumerate(decided):
         turns[steps.nth] = number
-    made = [_texts(states, steps).written(steps.group.rule.version, fingerprint, last) for steps in decided]
+    made = [_written(states, steps, fingerprint, last) for steps in decided]
     yield from map(next, map(made.__getitem__, turns.tolist()))
     digests = bytes.fromhex("".join(last.values()))
     states.figures["previous"][here] = np.frombuffer(digests, FIGURES["previous"])
 
 
-def _texts(states: States, steps: Steps) -> Texts:
-    """Return the texts from which the outputs of a group's steps are made."""
-    places, made = steps.places.tolist(), steps.made
-    kind: Any = steps.group.rule.kind  # of columns
-    published = made["spend_nano"] > 0
-    spends = np.where(published, made["spend_nano"], 1)
-    return Texts(
-        chain=places,
-        key=steps.keys,
-        start_ms=made["decided_ms"].tolist(),
-        published=published.tolist(),
-        repeated=(made["source_ms"] != NEVER).tolist(),
-        series=quoted([states.names[place] for place in places]),
-        timestamp=texts(made["decided_ms"]),
-        value=texts(kind.axis.double(made["estimate"])),
-        measurement=texts(kind.axis.double(made["measurement"])),
-        spend=texts(spends),
-        scale=texts(kind.scale(spends)),
-        source=texts(made["source_ms"]),
-        landmark=texts(made["landmark"].astype(np.bool_)),
-        budget=texts(made["budget_nano"]),
-        spent=texts(made["landmark_spent_nano"]),
-        left=texts(made["left"]),
-        peak=texts(made["regular_peak_nano"]),
-        sequence=texts(made["sequence"]),
-        epoch=texts(made["epoch"]),
+_MANY: Final = TextForm(whole=texts, json=texts, nothing=repeat(""))
+
+
+def _written(states: States, steps: Steps, fingerprint: str, last: dict[int, str]) -> Iterator[Output]:
+    """Yield the outputs of a group's steps; ``last`` maps each series' index to the hash of its last entry."""
+    places, made, rule = steps.places.tolist(), steps.made, steps.group.rule
+    columns: list[Any] = [made[name] for name in SeriesFigures._fields]
+    state = state_of(SeriesFigures(*columns), (), _NO_PROMISE, 0, rule)
+    rest: list[Any] = [made["spend_nano"], made["landmark"] > 0, made["left"]]
+    return map(
+        partial(written, f'"policy":{rule.version}', fingerprint, last),
+        places,
+        steps.keys,
+        made["decided_ms"].tolist(),
+        quoted([states.names[place] for place in places]),
+        texts(made["sequence"]),
+        texts(made["epoch"]),
+        steps.decisions,
+        *contents(rule.kind, StepResult(state, *rest), _MANY),
     )
 
 
@@ -194,8 +191,7 @@ def stored(states: States, places: Ints) -> list[tuple[bytes, bytes]]:
         return []
     figures, names = gathered(states.figures, places), [states.names[place] for place in places.tolist()]
     steps_ms = np.array([group.rule.step_ms for group in states.groups], np.int64)[figures["group"]]
-    last_steps = figures["decided_ms"] // steps_ms
-    derived = {"decided_end_ms": figures["decided_ms"] + steps_ms, "last_step": last_steps}
+    derived = last_decided(figures["decided_ms"], steps_ms)
     periods = zip(*[states.periods[place].texts for place in places.tolist()], strict=True)
     columns: list[Sequence[str]] = []
     for part, fields in RUNS:
@@ -212,7 +208,7 @@ def stored(states: States, places: Ints) -> list[tuple[bytes, bytes]]:
             case _:
                 assert_never(part)
     rows = map(",".join, zip(*columns, strict=True))
-    return [(f"s{name}".encode(), f"[{row}]".encode()) for name, row in zip(names, rows, strict=True)]
+    return [(table_key(name), f"[{row}]".encode()) for name, row in zip(names, rows, strict=True)]
 
 
 def _cells(states: States, places: Ints, figures: Figures) -> list[str]:

@@ -6,7 +6,7 @@ therefore needs the results of the other, and the order between series has no ef
 
 from collections.abc import Iterable
 from math import nan
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,11 +18,9 @@ from stream_app.formats.columns import Observations, observations
 from stream_app.formats.records import Records
 from stream_app.privacy.amounts import Doubles, Flags, Ints
 from stream_app.privacy.fold import refused
-from stream_app.privacy.values import Raw
 
 FEWEST = 16
 """The fewest events that are worth the fixed cost of column operations."""
-_NO_NUMBER: Final = Raw(nan)
 
 
 class Source(Protocol):
@@ -97,7 +95,7 @@ def together(context: Context, source: Source, records: Records, fewest: int, co
     known &= starts_ms < states.figures["due_ms"][places]
     # PRIVACY: this checks only whether a value is invalid without a substitute, which a rejected record shows to
     # anyone.
-    replaced = np.array([group.rule.kind.quantise(_NO_NUMBER) is not None for group in states.groups])
+    replaced = np.array([group.rule.kind.accepts_raw(nan) for group in states.groups])
     known &= np.isfinite(numbers) | replaced[groups]
     known &= accepted(context, Many(found.series, times, np.array(records.timestamps_ms, np.int64)[at]))
     epochs, (ends_ms, ranks) = context.keys.epoch_of(starts_ms), _before(states, places, starts_ms, steps_ms)

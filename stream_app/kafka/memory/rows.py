@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from stream_app.deciding.rows import ROWS
 from stream_app.kafka.brokers import DamagedCopyError
 
 _Rows = dict[bytes, bytes]
@@ -48,7 +49,7 @@ class MemoryRows:
 
     def series(self, partition: int) -> Iterator[str]:
         """Yield the series that have a row."""
-        yield from (key[1:].decode() for key in self.copy(partition).rows if key[:1] == b"s")
+        yield from (key[1:].decode() for key in self.copy(partition).rows if key[:1] == ROWS)
 
     def members(self, partition: int) -> Iterator[str]:
         """Yield the chain names of the persons that have a row."""

@@ -1,14 +1,15 @@
 """Counts budgets, limits and losses over series and persons, by the policy labels of the metrics."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from stream_app.deciding.columns.carried import Figures
+from stream_app.deciding.columns.carried import gathered, guard_of
 from stream_app.deciding.columns.states import FREE, States
 from stream_app.deciding.context import DefaultPolicy
 from stream_app.deciding.members import Claims, Member
@@ -18,7 +19,8 @@ from stream_app.monitoring.metrics import CLASSES, USED_UP, Metrics, WorkerMetri
 from stream_app.privacy.amounts import Flags, Ints
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import LandmarkLevel, UserLevel
-from stream_app.privacy.state import Promise
+from stream_app.privacy.rule import Rule
+from stream_app.privacy.state import Promise, last_decided
 from stream_app.privacy.values import NANO
 from stream_app.setup.settings import Settings
 from stream_app.words.amount import worse
@@ -76,57 +78,113 @@ def counted_budgets(rows: Iterable[RowReader]) -> BudgetCounts:
     # it.
     counts = BudgetCounts()
     for reader in rows:
-        for row in reader.rows():
-            _count_row(counts, row)
-        _count_states(counts, reader.states)
+        for group in (*_of_rows(reader.rows()), *_of_states(reader.states)):
+            group.add_to(counts)
     return counts
 
 
-def _count_row(counts: BudgetCounts, row: SeriesRow) -> None:
-    policy, guard = row.policy, row.state.guard
-    if row.state.closed:
-        return
-    if guard.budget_nano:
-        counts.use(guard.used_nano, guard.budget_nano)
-    if policy.sampling is not None:
-        counts.rates[row.default, class_of(row.state.latest.rate_nano / NANO)] += 1
-    if not policy.exhaustible or guard.budget_nano == 0:
-        return
-    scheme, left_nano = policy.scheme.name, guard.budget_nano - guard.used_nano
-    promise, clock = row.state.promise, row.state.clock
-    planned = _PlannedEnd.of(policy, promise)
-    end = planned.step + planned.from_first * clock.first_step
-    if left_nano <= _LITTLE * guard.budget_nano and not promise.spare_left and clock.last_step + 1 >= end:
-        return
-    counts.left[scheme, row.default, class_of(left_nano / guard.budget_nano)] += 1
-    counts.left_nano[scheme, row.default] += left_nano
+class _Planned(NamedTuple):
+    """What says whether the budgets of some series are used up as planned; all columns have equal length."""
+
+    ends: "list[_PlannedEnd]"
+    first_steps: Ints
+    last_steps: Ints
+    spare_left: Ints
+
+    def reached(self) -> Flags:
+        """Return which series have no spare landmarks and have reached the end until which their budget must last."""
+        steps, from_first = np.array(self.ends, np.int64).reshape(-1, 2).T
+        found: Flags = (self.spare_left == 0) & (self.last_steps + 1 >= steps + from_first * self.first_steps)
+        return found
 
 
-def _count_states(counts: BudgetCounts, states: States) -> None:
+class _Group(NamedTuple):
+    """Series that are not closed, with one default policy and one scheme; columns have equal length."""
+
+    default: str
+    policy: Policy | Rule
+    budgets_nano: Ints
+    used_nano: Ints
+    rates_nano: Ints
+    planned: Callable[[Ints], _Planned]
+    """Returns the rest for the series at some indices; only few are asked for, because this blocks the event loop."""
+
+    def add_to(self, counts: BudgetCounts) -> None:
+        """Add the series to the counts."""
+        name, default = self.policy.scheme.name, self.default
+        if self.policy.sampling is not None:
+            for rate, number in _classes(self.rates_nano / NANO):
+                counts.rates[default, rate] += number
+        (promised,) = np.nonzero(self.budgets_nano)
+        if not len(promised):
+            return
+        budgets, used_nano = self.budgets_nano[promised], self.used_nano[promised]
+        shares = used_nano / budgets
+        at = int(np.argmax(np.where(shares == shares.max(), budgets, -1)))  # ties: that of the largest budget
+        counts.use(int(used_nano[at]), int(budgets[at]))
+        if not self.policy.protection.exhaustible:
+            return
+        left_nano = budgets - used_nano
+        (low,) = np.nonzero(left_nano <= _LITTLE * budgets)
+        counted = np.ones(len(promised), np.bool_)
+        if len(low):
+            counted[low] = ~self.planned(promised[low]).reached()
+        left_nano, budgets = left_nano[counted], budgets[counted]
+        for share, number in _classes(left_nano / budgets):
+            counts.left[name, default, share] += number
+        counts.left_nano[name, default] += _sum(left_nano)
+
+
+def _of_rows(rows: Iterable[SeriesRow]) -> Iterator[_Group]:
+    groups: defaultdict[tuple[object, ...], list[SeriesRow]] = defaultdict(list)
+    for row in rows:
+        if not row.state.closed:
+            policy = row.policy
+            alike = policy.scheme.name, policy.sampling is None, policy.protection.exhaustible
+            groups[row.default, *alike].append(row)
+    for own in groups.values():
+        guards = [row.state.guard for row in own]
+        amounts = [(guard.budget_nano, guard.used_nano) for guard in guards]
+        budgets, used_nano = np.array(amounts, np.int64).T
+        rates = np.array([row.state.latest.rate_nano for row in own], np.int64)
+        yield _Group(own[0].default, own[0].policy, budgets, used_nano, rates, partial(_planned_rows, own))
+
+
+def _planned_rows(rows: Sequence[SeriesRow], some: Ints) -> _Planned:
+    own = [rows[nth] for nth in some.tolist()]
+    figures = [(row.state.clock.first_step, row.state.clock.last_step, row.state.promise.spare_left) for row in own]
+    return _Planned([_PlannedEnd.of(row.policy, row.state.promise) for row in own], *np.array(figures, np.int64).T)
+
+
+def _of_states(states: States) -> Iterator[_Group]:
     # Sort by group once, however many groups there are, because this blocks the event loop.
     figures = states.figures[: len(states.names)]
     numbers = figures["group"]
     order = np.argsort(numbers, kind="stable")
     ends = np.searchsorted(numbers[order], np.arange(FREE, len(states.groups)), "right")
     for group, begin, end in zip(states.groups, ends[:-1], ends[1:], strict=True):
-        places, name, default = order[begin:end], group.rule.scheme.name, group.default
-        if group.rule.sampling is not None:
-            for rate, number in _classes(figures["rate_nano"][places] / NANO):
-                counts.rates[default, rate] += number
-        if not len(places):
-            continue
-        budgets = figures["budget_nano"][places]
-        used_nano = (figures["landmark_spent_nano"] + figures["regular_peak_nano"])[places]
-        shares = used_nano / budgets
-        at = int(np.argmax(np.where(shares == shares.max(), budgets, -1)))  # ties: that of the largest budget
-        counts.use(int(used_nano[at]), int(budgets[at]))
-        if group.rule.exhaustible:
-            left_nano = budgets - used_nano
-            counted = _counted(states, places, figures, left_nano <= _LITTLE * budgets)
-            left_nano, budgets = left_nano[counted], budgets[counted]
-            for share, number in _classes(left_nano / budgets):
-                counts.left[name, default, share] += number
-            counts.left_nano[name, default] += _sum(left_nano)
+        places = order[begin:end]
+        guard: Any = guard_of(figures[places])
+        yield _Group(
+            group.default,
+            group.rule,
+            guard.budget_nano,
+            guard.used_nano,
+            figures["rate_nano"][places],
+            partial(_planned_states, states, places),
+        )
+
+
+def _planned_states(states: States, places: Ints, some: Ints) -> _Planned:
+    low = places[some]
+    periods = [states.periods[place] for place in low.tolist()]
+    # Compute once per period, however many series share it, because this blocks the event loop.
+    ends = {id(period): period for period in periods}
+    known = {name: _PlannedEnd.of(period.policy, period.promise) for name, period in ends.items()}
+    steps_ms = np.array([period.policy.step_ms for period in periods], np.int64)
+    figures = gathered(states.figures, low)
+    last_steps = last_decided(figures["decided_ms"], steps_ms)["last_step"]
+    return _Planned([known[id(period)] for period in periods], figures["first_step"], last_steps, figures["spare_left"])
 
 
 _LITTLE: Final = float(USED_UP[-1])
@@ -153,21 +211,6 @@ class _PlannedEnd(NamedTuple):
                 return cls(promise.landmarks.intervals[-1][1])
             case _:
                 return cls(0)
-
-
-def _counted(states: States, places: Ints, figures: Figures, little: Flags) -> Flags:
-    """Return which series are counted: all except those whose budget is nearly used up as planned."""
-    found, low = ~little, places[little]
-    periods = [states.periods[place] for place in low.tolist()]
-    if periods:
-        # Compute once per period, however many series share it, because this blocks the event loop.
-        _, firsts, of = np.unique(np.fromiter(map(id, periods), np.int64), return_index=True, return_inverse=True)
-        ends = [_PlannedEnd.of(periods[nth].policy, periods[nth].promise) for nth in firsts.tolist()]
-        steps_ms = np.array([periods[nth].policy.step_ms for nth in firsts.tolist()], np.int64)[of]
-        steps, from_first = np.array(ends, np.int64)[of].T
-        lasts = figures["decided_ms"][low] // steps_ms
-        found[little] = (figures["spare_left"][low] > 0) | (lasts + 1 < steps + from_first * figures["first_step"][low])
-    return found
 
 
 def _classes(shares: npt.NDArray[np.float64]) -> Iterator[tuple[str, int]]:

@@ -107,7 +107,7 @@ class RowReader:
                 stored.append(name)
             else:
                 found[name] = row
-        values = self._stored.read_all(self._partition, [b"s" + name.encode() for name in stored])
+        values = self._stored.read_all(self._partition, list(map(rows.table_key, stored)))
         read = {name: value for name, value in zip(stored, values, strict=True) if value is not None}
         self._arrive(found, read, fewest)
         self._ahead = {

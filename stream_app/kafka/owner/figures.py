@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from stream_app.deciding.members import stored_member
+from stream_app.deciding.rows import ROWS
 from stream_app.kafka.owner.batch import Batch
 from stream_app.kafka.owner.budgets import CapCounts, LossCounts, label_of, labels_of
 from stream_app.kafka.parts import WorkerParts
@@ -62,7 +63,7 @@ class PartitionMetrics:
             await self._aside(self._caps.take, map(stored_member, scan(b"m")))
             self._caps.show(self._metrics, self._name)
         if self._losses.wanted:
-            await self._aside(self._losses.take, scan(b"s"))
+            await self._aside(self._losses.take, scan(ROWS))
             self._show_losses()
 
     def restored(self) -> None:
@@ -110,7 +111,7 @@ class PartitionMetrics:
         metrics = self._metrics
         for row in batch.sample:
             guard = row.state.guard
-            if row.policy.exhaustible and guard.budget_nano:
+            if row.policy.protection.exhaustible and guard.budget_nano:
                 metrics.observe(WorkerMetric.BUDGET_LEFT_SHARE, 1 - guard.used_nano / guard.budget_nano)
             if row.policy.sampling is not None:
                 metrics.observe(WorkerMetric.SAMPLING_RATE, row.state.latest.rate_nano / NANO)

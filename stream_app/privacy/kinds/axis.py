@@ -6,8 +6,6 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import Any, Final, NamedTuple, overload
 
-import numpy as np
-
 from stream_app.privacy.amounts import Doubles, Ints, Whole, between, floored, ratio
 from stream_app.privacy.noise.moments import Noise
 
@@ -113,8 +111,6 @@ class Axis:
             # rounded to nearest.
             begin, end = (2 * near - 1) * halves / power, (2 * near + 1) * halves / power
             return between(near + (bounded >= end) - (bounded < begin), self.low, self.high)
-        if isinstance(number, np.ndarray):
-            return np.array([self.within(one) for one in number.tolist()], np.int64)
         # PRIVACY: on a boundary or not, tiny or far outside the range, a number goes through the same operations on
         # integers of one size, because a number outside is clamped to the range first. docs/guarantee.md says what the
         # time still reveals about the number.

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import ceil, isfinite, nan
+from math import ceil, isfinite
 from statistics import median
 from typing import Annotated, Any, ClassVar, Literal
 
-import numpy as np
 from pydantic import Field, StrictBool, StrictInt, field_validator
 
-from stream_app.privacy.amounts import Doubles, Flag, Ints, Real, cheapest, least, most, root, where
+from stream_app.privacy.amounts import Flag, Real, cheapest, finite, least, most, root, where
 from stream_app.privacy.kinds.axis import Axis, saturated
 from stream_app.privacy.kinds.default import AnyKind, ItemKind, Model
 from stream_app.privacy.kinds.form import Double, KindFault, RangeForm, grid_of
@@ -18,7 +17,7 @@ from stream_app.privacy.noise.law import mean_noise
 from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.noise.moments import Noise, noise_of
 from stream_app.privacy.noise.randomness import BitStream
-from stream_app.privacy.values import NANO, LevelState, Raw, RawCells, ReleasedCells, exact, is_number
+from stream_app.privacy.values import NANO, LevelState, Raw, RawCells, ReleasedCells, exact, is_number, number_of
 
 NUMBER_POWERS = (3, 2, 1, 0)
 """Powers of 1/64 that distinguish the filter's models: they set how fast the level may move."""
@@ -92,22 +91,20 @@ class Number(ItemKind):
 
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the cell of a finite raw number, clamped to the range; for any other value, the substitute or None."""
-        number = float(raw) if is_number(raw) else nan
-        valid = isfinite(number)
-        cell = self.cell(number if valid else self.upper, valid=valid)
-        return RawCells((cell,)) if valid or self.substitute is not None else None
+        number = float(number_of(raw))
+        cell = RawCells((self.cell(number),))  # also of a refused value, so that all values take as long
+        return cell if self.accepts_raw(number) else None
 
-    def quantise_each(self, numbers: Doubles) -> Ints:
-        """Return `quantise` of each raw value; non-numbers are given as NaN, which only a substitute may replace."""
-        valid = np.isfinite(numbers)
-        cells: Ints = self.cell(np.where(valid, numbers, self.upper), valid=valid)
-        return cells
+    def accepts_raw(self, number: Real) -> Flag:
+        """Return whether a raw value is finite or has a substitute; non-numbers are given as NaN."""
+        return finite(number) | (self.substitute is not None)
 
-    def cell(self, number: Any, *, valid: Flag) -> Any:
-        """Return the cell of a raw number, clamped to the range, or the substitute if it is not ``valid``."""
+    def cell(self, number: Any) -> Any:
+        """Return the cell of an accepted raw value, clamped to the range; non-numbers are given as NaN."""
         # PRIVACY: a value that is not a number goes through the operations of one, so the time does not reveal what a
         # substitute hides.
-        cell = self.axis.within(number)
+        valid = finite(number)
+        cell = self.axis.within(where(valid, number, self.upper))
         return cell if self.substitute is None else where(valid, cell, self.substitute[0])
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
