@@ -16,10 +16,10 @@ from stream_app.deciding.units.opened import OpenUnits
 from stream_app.formats import layout, wire
 from stream_app.formats.layout import StoredRow
 from stream_app.privacy.collected.steps import OpenSteps
-from stream_app.privacy.guard import NO_WINDOW, Window
+from stream_app.privacy.guard import NO_WINDOW, Guard, Window
 from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.policy import Policy, stored_policy_of
-from stream_app.privacy.state import Latest, Promise, State, shared_clock, shared_guard
+from stream_app.privacy.state import Clock, Latest, Promise, State
 from stream_app.privacy.values import ReleasedCells, frozen
 
 DIGEST_BYTES = 16
@@ -240,21 +240,7 @@ def row_of(series: str, stored: StoredRow, policy: Policy, promise: Promise) -> 
     window = _window(stored)
     if window.opens_ms and policy.windows is None:
         window = window.of_single_steps(stored.source_ms)
-    state = State(
-        shared_guard(stored.budget_nano, stored.landmark_spent_nano, stored.regular_peak_nano, window),
-        promise,
-        shared_clock(
-            stored.period_start_ms, stored.decided_ms, stored.decided_end_ms, stored.first_step, stored.last_step
-        ),
-        Latest(
-            source_ms=stored.source_ms,
-            measurement=ReleasedCells(tuple(stored.measurement)),
-            estimate=ReleasedCells(tuple(stored.estimate)),
-            rate_nano=stored.rate_nano,
-            level=tuple(stored.level),
-        ),
-        closed=stored.closed,
-    )
+    state = state_in(stored, promise, window).compact()
     opened = None
     if stored.open_steps is not None:
         first, offsets = stored.open_steps
@@ -272,6 +258,29 @@ def row_of(series: str, stored: StoredRow, policy: Policy, promise: Promise) -> 
         None if stored.open_units is None else OpenUnits.read(stored.open_units),
         stored.view,
         NO_VIEWS if stored.views is None else Views(*map(tuple, stored.views)),
+    )
+
+
+def state_in(stored: StoredRow, promise: Promise, window: Window = NO_WINDOW) -> State:
+    """Return the state in a stored row of one series, or in the columns of many."""
+    return State(
+        Guard(stored.budget_nano, stored.landmark_spent_nano, stored.regular_peak_nano, window),
+        promise,
+        Clock(
+            period_start_ms=stored.period_start_ms,
+            decided_ms=stored.decided_ms,
+            decided_end_ms=stored.decided_end_ms,
+            first_step=stored.first_step,
+            last_step=stored.last_step,
+        ),
+        Latest(
+            source_ms=stored.source_ms,
+            measurement=ReleasedCells(tuple(stored.measurement)),
+            estimate=ReleasedCells(tuple(stored.estimate)),
+            rate_nano=stored.rate_nano,
+            level=tuple(stored.level),
+        ),
+        closed=stored.closed,
     )
 
 

@@ -44,9 +44,9 @@ def last_decided(decided_ms: Whole, step_ms: Whole) -> dict[str, Whole]:
 
 _clock_of: Final = attrgetter(*(field.name for field in fields(Clock)))
 _SHARED: Final = 4096
-shared_guard: Final = lru_cache(_SHARED)(Guard)
+_shared_guard: Final = lru_cache(_SHARED)(Guard)
 """Returns the guard with these fields; series that spent the same amounts share one object."""
-shared_clock: Final = lru_cache(_SHARED)(Clock)
+_shared_clock: Final = lru_cache(_SHARED)(Clock)
 """Returns the clock with these fields; series that processed the same steps share one object."""
 
 
@@ -85,7 +85,7 @@ class State:
 
     def compact(self) -> "State":
         """Return an equal state that shares its guard and clock with all series that have equal ones."""
-        guard, clock = shared_guard(*self.guard), shared_clock(*_clock_of(self.clock))
+        guard, clock = _shared_guard(*self.guard), _shared_clock(*_clock_of(self.clock))
         return State(guard, self.promise, clock, self.latest, self.closed)
 
     def elapsed_steps(self, index: int) -> int:

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from stream_app.deciding.rows import state_in
 from stream_app.formats import wire
 from stream_app.formats.encoding import HASH_BYTES
 from stream_app.formats.layout import PLAIN, StoredRow, picked, written
@@ -20,8 +21,8 @@ from stream_app.privacy.amounts import Doubles, Flag, Ints, where
 from stream_app.privacy.guard import Guard
 from stream_app.privacy.kinds.number import NUMBER_WIDTH
 from stream_app.privacy.rule import Rule
-from stream_app.privacy.state import NEVER, Clock, Latest, Promise, State, last_decided
-from stream_app.privacy.values import LevelState, ReleasedCells
+from stream_app.privacy.state import NEVER, Promise, State, last_decided
+from stream_app.privacy.values import LevelState
 
 Figures = npt.NDArray[np.void]
 """Columns of `SeriesFigures`, by field name."""
@@ -118,6 +119,12 @@ def grown(figures: _C, length: int) -> _C:
     return made
 
 
+_ELSEWHERE: Final[dict[str, Any]] = {
+    "previous": "", "default": "", "prior_nano": 0, "first_budget_nano": 0, "closed": False
+}  # fmt: skip
+"""Fields that are not in a series' state, or that its promise contains; no closed series is in columns."""
+
+
 def guard_of(figures: Figures) -> Guard:
     """Return the guards of many series, as columns."""
     columns: list[Any] = [figures[name] for name in _GUARDED]
@@ -133,28 +140,13 @@ def state_of(figures: SeriesFigures, level: LevelState, promise: Promise, start_
     If a series has no release, neither do its columns, and the filter is in its initial state.
     """
     released: Flag = figures.source_ms != NEVER
-    cells = figures.measurement, figures.estimate
-    measurement, estimate = (ReleasedCells(() if released is False else (cell,)) for cell in cells)
     begun = rule.kind.level_begun if level else ()
     reached = () if released is False else tuple([where(released, *pair) for pair in zip(level, begun, strict=True)])
-    return State(
-        Guard(figures.budget_nano, figures.landmark_spent_nano, figures.regular_peak_nano),
-        promise,
-        Clock(
-            period_start_ms=start_ms,
-            decided_ms=figures.decided_ms,
-            first_step=figures.first_step,
-            **last_decided(figures.decided_ms, rule.step_ms),
-        ),
-        Latest(
-            source_ms=figures.source_ms,
-            measurement=measurement,
-            estimate=estimate,
-            rate_nano=figures.rate_nano,
-            level=reached,
-        ),
-        closed=False,
-    )
+    found = figures._asdict()
+    stored: dict[str, Any] = {name: found[name] for name in WHOLE}
+    stored |= {name: () if released is False else (found[name],) for name in CELLS}
+    stored |= last_decided(figures.decided_ms, rule.step_ms)
+    return state_in(StoredRow(**stored, **_ELSEWHERE, period_start_ms=start_ms, level=reached), promise)
 
 
 def entered(rule: Rule, rows: list[Sequence[Any]]) -> _Entered:
