@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from typing import assert_never
 
 from experiments.dataset import Reading
 from stream_app.privacy import fold
@@ -10,7 +9,6 @@ from stream_app.privacy.dummies.draw import drawn_policy, named_by_series
 from stream_app.privacy.fold import StepResult
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.published import ApproximatedStep, PerturbedStep, WithheldStep
 from stream_app.privacy.reason import Rejection
 from stream_app.privacy.state import State
 
@@ -50,10 +48,6 @@ def decided(keys: KeyRing, policy: Policy, name: str, readings: Sequence[Reading
 
 def published(policy: Policy, outcome: StepResult) -> object:
     """Return the release's value, or a guess if it has none."""
-    match outcome.release:
-        case PerturbedStep() | ApproximatedStep():
-            return policy.kind.publish(outcome.release.estimate)
-        case WithheldStep():
-            return policy.kind.item.guess
-        case _:
-            assert_never(outcome.release)
+    if outcome.decision == "withheld":
+        return policy.kind.item.guess
+    return policy.kind.publish(outcome.state.latest.estimate)

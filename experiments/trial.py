@@ -16,7 +16,6 @@ from experiments.units import statistics_of
 from stream_app.loss.correlation import Correlation
 from stream_app.loss.landmark import landmark_losses
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.published import PerturbedStep, WithheldStep
 from stream_app.privacy.values import NANO
 
 LOSS_STEPS = 100  # steps of a series whose temporal loss is computed, as in the thesis
@@ -78,8 +77,8 @@ def _errors(setting: Setting, data: DataSet, seed: int) -> Measures:
         kind = policy.kind.item
         for reading, outcome in zip(readings, decided(keys, policy, name, readings), strict=True):
             errors.append(kind.error(reading.value, published(policy, outcome)))
-            perturbed += isinstance(outcome.release, PerturbedStep)
-            withheld += isinstance(outcome.release, WithheldStep)
+            perturbed += outcome.decision == "perturbed"
+            withheld += outcome.decision == "withheld"
             landmarks += outcome.landmark
     counts = {"perturbed": perturbed, "withheld": withheld, "landmarks": landmarks}
     return {"error": fsum(errors) / len(errors), **{name: count / len(errors) for name, count in counts.items()}}

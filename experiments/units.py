@@ -15,12 +15,12 @@ from experiments.dataset import DataSet, Reading
 from experiments.decisions import begun, decided
 from experiments.setting import Method, Setting
 from stream_app.privacy.collected.within import Aggregate
+from stream_app.privacy.fold import StepResult
 from stream_app.privacy.kinds import Category, Histogram, Kind, Number, UnitMean
 from stream_app.privacy.kinds.localtime import DAY_MS, HOUR_MS
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.privacy.policy import Policy, policy_of
-from stream_app.privacy.published import PerturbedStep
 from stream_app.privacy.units.readings import EMPTY
 from stream_app.privacy.units.steps import decide_units
 from stream_app.privacy.values import Raw
@@ -186,8 +186,8 @@ def _of_units(setting: Setting, data: DataSet, keys: KeyRing, name: str, target:
         outcome = decide_units(keys, policy, state, name, index, held)
         assert outcome is not None, "a span with readings has units"
         state = outcome.state
-        assert isinstance(outcome.release, PerturbedStep), "all of epsilon is spent on each step"
-        said: Any = kind.publish(outcome.release.estimate)
+        assert outcome.decision == "perturbed", "all of epsilon is spent on each step"
+        said: Any = kind.publish(state.latest.estimate)
         said = _shares(said) if isinstance(kind, Histogram) else said
         yield index, said if isinstance(said, dict) else {"": said}
 
@@ -230,18 +230,18 @@ def _measured(setting: Setting, data: DataSet, keys: KeyRing, name: str) -> Sequ
     protection = {"level": "landmark", "landmarks": landmarks}
     policy = Method.named(setting.method).policy(data, setting.epsilon, protection)
     return [
-        (reading.timestamp_ms, _unbiased(policy.kind, outcome.release))
+        (reading.timestamp_ms, _unbiased(policy.kind, outcome))
         for reading, outcome in zip(readings, decided(keys, policy, name, readings), strict=True)
-        if isinstance(outcome.release, PerturbedStep) and not outcome.landmark
+        if outcome.decision == "perturbed" and not outcome.landmark
     ]
 
 
-def _unbiased(kind: Kind, release: PerturbedStep) -> Parts:
-    measurement: Any = kind.publish(release.measurement)
+def _unbiased(kind: Kind, step: StepResult) -> Parts:
+    measurement: Any = kind.publish(step.state.latest.measurement)
     if isinstance(kind, Number):
         return {"": float(measurement)}
     assert isinstance(kind, Category), "only numbers and categories are averaged"
     k = len(kind.categories)
-    t = truth_probability(release.spend_nano, k)
+    t = truth_probability(step.spend_nano, k)
     f = (1 - t) / (k - 1)
     return {_name(category): ((category == measurement) - f) / (t - f) for category in kind.categories}

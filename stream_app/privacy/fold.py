@@ -20,17 +20,13 @@ from stream_app.privacy.place import Place, added, first_step, place, proposal, 
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import LandmarkLevel
 from stream_app.privacy.published import (
-    ApproximatedStep,
     CloseEntry,
     ControlEntry,
     Decision,
     DummiesEntry,
     Figures,
     LandmarksEntry,
-    PerturbedStep,
     PolicyEntry,
-    Release,
-    WithheldStep,
     decision_of,
 )
 from stream_app.privacy.reason import Reason, Rejection
@@ -58,18 +54,6 @@ class StepResult:
     def decision(self) -> Decision:
         """The publishing decision for the step."""
         return decision_of(self.spend_nano > 0, self.state.released)
-
-    @property
-    def release(self) -> Release:
-        """The release of the step."""
-        start_ms, latest = self.state.clock.decided_ms, self.state.latest
-        match self.decision:
-            case "perturbed":
-                return PerturbedStep(start_ms, latest.estimate, latest.measurement, self.spend_nano)
-            case "approximated":
-                return ApproximatedStep(start_ms, latest.estimate, latest.source_ms)
-            case "withheld":
-                return WithheldStep(start_ms)
 
 
 class StateChange(NamedTuple, Generic[E_co]):

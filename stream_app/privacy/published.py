@@ -10,7 +10,6 @@ from typing import Literal, NamedTuple
 from stream_app.privacy.amounts import Flag, chosen
 from stream_app.privacy.dummies.request import MethodName
 from stream_app.privacy.landmarks import Interval
-from stream_app.privacy.values import ReleasedCells
 
 Decision = Literal["perturbed", "approximated", "withheld"]
 
@@ -18,32 +17,6 @@ Decision = Literal["perturbed", "approximated", "withheld"]
 def decision_of(published: Flag, released: Flag) -> Decision:
     """Return the decision of a step that is published afresh, or else repeats a release if there is one."""
     return chosen(published, "perturbed", chosen(released, "approximated", "withheld"))
-
-
-class PerturbedStep(NamedTuple):
-    """A fresh noisy value of the step at ``timestamp_ms``, with its cost; ``estimate`` is the value to use."""
-
-    timestamp_ms: int
-    estimate: ReleasedCells
-    measurement: ReleasedCells
-    spend_nano: int
-
-
-class ApproximatedStep(NamedTuple):
-    """The estimate of the earlier release at ``source_ms``, repeated at no cost."""
-
-    timestamp_ms: int
-    estimate: ReleasedCells
-    source_ms: int
-
-
-class WithheldStep(NamedTuple):
-    """No value: the step has no budget, and there is no earlier release to repeat."""
-
-    timestamp_ms: int
-
-
-Release = PerturbedStep | ApproximatedStep | WithheldStep
 
 
 class Figures(NamedTuple):

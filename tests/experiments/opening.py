@@ -27,7 +27,6 @@ from stream_app.pictures import (
     time_axis,
 )
 from stream_app.privacy.policy import Policy, policy_of
-from stream_app.privacy.published import PerturbedStep
 from stream_app.privacy.units.readings import EMPTY
 from stream_app.privacy.units.steps import decide_units
 from stream_app.privacy.values import Raw
@@ -149,16 +148,16 @@ def _released(ruling: Policy, weekly: DemoSeries) -> list[dict[str, Any]]:
             held[at] = held[at].joined(units, since_ms, cells[0])
         outcome = decide_units(keys, ruling, state, weekly.name, index, held)
         assert outcome is not None, "a step with readings outside of landmarks"
-        state, release = outcome.state, outcome.release
-        assert isinstance(release, PerturbedStep), "all of epsilon is spent on each step"
+        state, latest = outcome.state, outcome.state.latest
+        assert outcome.decision == "perturbed", "all of epsilon is spent on each step"
         kind: Any = ruling.kind
-        count = kind.count(release.measurement)
+        count = kind.count(latest.measurement)
         found.append(
             {
-                "timestamp": release.timestamp_ms,
+                "timestamp": latest.source_ms,
                 "decision": "perturbed",
-                "value": kind.publish(release.estimate),
-                "scale": kind.stated(release.spend_nano, count),
+                "value": kind.publish(latest.estimate),
+                "scale": kind.stated(outcome.spend_nano, count),
                 "count": count,
             }
         )
@@ -182,9 +181,12 @@ def _measured(single: DemoSeries) -> list[dict[str, Any]]:
         first.setdefault(ruling.index_of(timestamp_ms), Reading(timestamp_ms, Raw(value)))
     kind: Any = ruling.kind
     return [
-        {"timestamp": outcome.release.timestamp_ms, "measurement": kind.publish(outcome.release.measurement)}
+        {
+            "timestamp": outcome.state.latest.source_ms,
+            "measurement": kind.publish(outcome.state.latest.measurement),
+        }
         for outcome in decided(key_of(SEED), ruling, single.name, list(first.values()))
-        if isinstance(outcome.release, PerturbedStep)
+        if outcome.decision == "perturbed"
     ]
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from stream_app.privacy import fold
 from stream_app.privacy.policy import Policy, policy_of
-from stream_app.privacy.published import PerturbedStep
 from stream_app.privacy.reason import Rejection
 from stream_app.privacy.state import State
 from stream_app.privacy.values import ReleasedCells
@@ -107,9 +106,9 @@ def run(subject: Subject, number: int, seed: int) -> Iterator[Event]:
             cells = [int(level[0]) % subject.literal.k]
         stepped = fold.advance(policy, state, step, (False, 0), state.guard, ReleasedCells(tuple(cells)), spend_nano)
         state = stepped.state
-        assert isinstance(stepped.release, PerturbedStep)
+        assert stepped.decision == "perturbed"
         expected = _literal(subject, unit, cells, spend_nano, elapsed)
-        yield Event(list(stepped.release.estimate), expected, list(state.latest.level), subject.literal.numbers)
+        yield Event(list(state.latest.estimate), expected, list(state.latest.level), subject.literal.numbers)
 
 
 def _literal(subject: Subject, unit: Fraction, cells: list[int], spend_nano: int, elapsed: int) -> list[int]:

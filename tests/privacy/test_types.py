@@ -13,7 +13,6 @@ from stream_app.privacy.level import measured
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import Raw, RawCells, ReleasedCells
-from stream_app.privacy.published import PerturbedStep
 from stream_app.privacy.state import Latest, State
 """
 MIX_UPS = {
@@ -29,7 +28,6 @@ MIX_UPS = {
     "parts of a state are swapped": (
         "def f(s: State) -> State: return State(s.guard, s.promise, s.latest, s.clock, closed=False)"
     ),
-    "raw cells are a release": "def f(c: RawCells, r: ReleasedCells) -> object: return PerturbedStep(0, r, c, 1)",
     "raw cells are a measurement": (
         "def f(p: Policy, s: State, cells: RawCells) -> object:"
         " return fold.advance(p, s, 0, (True, 0), s.guard, cells, 1)"

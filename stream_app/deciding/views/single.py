@@ -82,7 +82,7 @@ def _observed(
     stepped = fold.step(context.keys, row.policy, row.state, found.series, found.timestamp_ms, found.value)
     if isinstance(stepped, Rejection):
         return stepped  # without a renewal
-    begun = renewed(context, row, stepped.release.timestamp_ms, record) if row.policy.renew else None
+    begun = renewed(context, row, stepped.state.clock.decided_ms, record) if row.policy.renew else None
     if not isinstance(begun, ProcessedRecord):
         return seal(context, row, adopted, stepped, record.timestamp_ms, None if begun is None else "refused")
     # PRIVACY: the draw under the previous version is dropped unread and appears nowhere.
