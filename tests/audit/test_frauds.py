@@ -16,6 +16,7 @@ from tests.audit.frauds import FRAUDS, Fraud
 from tests.audit.frauds.forged import Forged
 from tests.audit.ways import audit, codes
 from tests.audit.written import LEDGERS, Written, write
+from tests.run import KINDS
 
 pytestmark = pytest.mark.slow
 
@@ -107,7 +108,7 @@ def test_the_decided_ledgers_have_everything(decided: list[Written]) -> None:
     windows = [terms["protection"] for terms in promised if (terms["protection"].get("window") or 1) > 1]
     assert {protection["level"] for protection in windows} == {"landmark", "w-event"}
     assert {terms["scheme"].get("dissimilarity") for terms in promised} == {None, "private"}
-    assert {terms["value"]["kind"] for terms in promised} == {"number", "counts", "location", "category", "vector"}
+    assert {terms["value"]["kind"] for terms in promised} == KINDS.keys()
     assert {entry["entry"] for entry in entries} == {"release", "policy", "dummies", "landmarks", "close"}
     assert any(entry.get("charged_nano") for entry in entries)
     assert any(entry["epoch"] > 0 for entry in entries)

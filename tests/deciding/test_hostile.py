@@ -75,7 +75,7 @@ def test_a_hundred_thousand_hostile_records() -> None:
         "late",
         "None",
     ):
-        assert seen[common] > 100, seen
+        assert seen[common] > FUZZED // 2000, seen  # the rarest are one in a thousand
 
 
 def test_a_wrong_answer_would_be_caught() -> None:

@@ -38,6 +38,7 @@ def test_audit_and_library_have_every_kind() -> None:
     """The audit refuses a policy of another kind; the library cannot say one."""
     assert AUDITED.keys() == KIND_FORMS.keys()
     assert {part.NAMED[1] for part in get_args(parts.Kind)} == KIND_FORMS.keys()
+    assert {part.__name__ for part in get_args(parts.Kind)} <= set(parts.__all__)
 
 
 @pytest.mark.parametrize("name", SAMPLES)
