@@ -119,7 +119,7 @@ class LandmarksMet:
     """
 
     def __init__(self, defaults: Sequence[DefaultPolicy] = (), said: Callable[[int], str] = moment_in_words) -> None:
-        """``said`` formats a moment given in ms."""
+        """``said`` formats a timestamp given in ms."""
         self._said = said
         self._defaults = [default for default in defaults if not default.view]
         self._series: dict[str, _Series] = {}

@@ -225,7 +225,7 @@ class ReplayFolder:
 
     @contextmanager
     def writing(self) -> Iterator[dict[str, Any]]:
-        """Yield the outputs by name, opened next to their final places, where they stay until ``settle``."""
+        """Yield the outputs by name, opened as files next to their final paths; ``settle`` moves them there."""
         files: dict[str, Any] = {}
         try:
             for name in OUTPUTS:

@@ -155,7 +155,7 @@ def torn(changelog: Bounds, committed_end: int) -> Shortage | None:
 
 
 async def cut_short(reader: Reader, names: TopicNames, partition: int) -> Shortage | None:
-    """Return the shortage for a changelog that does not end with the partition row, although every batch does.
+    """Return what a changelog lacks that does not end with the partition row, although every batch ends with it.
 
     ``reader`` reads committed records. The rows after the partition row include input that the partition row does not
     cover.

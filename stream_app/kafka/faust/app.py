@@ -256,7 +256,7 @@ def rebalance_seconds(settings: Settings) -> float:
 
 
 def _credentials(settings: Settings) -> CredentialsT | None:
-    """Return Faust's credentials, because Faust's rule (plain text without a TLS context) must not set the protocol."""
+    """Return credentials for Faust, whose own default (plain text without a TLS context) must not set the protocol."""
     if settings.security_protocol == "PLAINTEXT":
         return None
     context = tls_context(settings)

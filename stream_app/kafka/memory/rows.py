@@ -52,7 +52,7 @@ class MemoryRows:
         yield from (key[1:].decode() for key in self.copy(partition).rows if key[:1] == ROWS)
 
     def members(self, partition: int) -> Iterator[str]:
-        """Yield the chain names of the persons that have a row."""
+        """Yield the chain names of the people who have a row."""
         yield from (key[1:].decode() for key in self.copy(partition).rows if key[:1] == b"m")
 
     def offset(self, partition: int) -> int | None:

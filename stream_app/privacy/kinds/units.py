@@ -106,7 +106,7 @@ class _Total(OfUnits):
         return self.item.axis.double(self.sensitivity)
 
     def noises(self, spend_nano: int, count: Count = None, *_: object) -> dict[str, Noise]:
-        """Return the law of the noise over ``count`` units, or over one if it is None; its only part is ""."""
+        """Return the noise of a release over ``count`` units, or over one unit for None; the only part is ""."""
         units = count if isinstance(count, int) else 1
         return {"": noise_of(self.sensitivity, spend_nano).times(self.of_a_cell(units))}
 

@@ -74,7 +74,7 @@ _LARGEST_MAGNITUDE = 2.0**62
 
 
 def discrete_laplace_by(words: Words, numerators: Ints, denominator: int) -> tuple[Ints, Flags]:
-    """Return `discrete_laplace` of many streams, and flags for those for which 54 bits and doubles suffice.
+    """Return `discrete_laplace` for many streams, and flags that mark where 54 bits and doubles suffice.
 
     `discrete_laplace` must draw the others; their entries in the result are meaningless. ``denominator`` is below 2^63.
     """
