@@ -65,7 +65,7 @@ def _restored(context: Context, row: SeriesRow | None, found: Any, releases: Map
     return replace(moved, sequence=sequence, previous=found["hash"])
 
 
-class Rebuilt:
+class RebuiltRows:
     """The rows that result from a ledger's entries, applied one by one; each chain must be in order.
 
     A person's limits come from the person's own chain, and reservations come from the first entries of the series.
@@ -131,10 +131,10 @@ def rebuild(context: Context, entries: Iterable[bytes], releases: Iterable[bytes
     return rebuilt(context, entries, releases).rows
 
 
-def rebuilt(context: Context, entries: Iterable[bytes], releases: Iterable[bytes]) -> Rebuilt:
+def rebuilt(context: Context, entries: Iterable[bytes], releases: Iterable[bytes]) -> RebuiltRows:
     """Return the rows of all series and persons of a ledger; the entries of each chain must be in order."""
     by_hash = {encoding.digest(release): release for release in releases}
-    told = Rebuilt(context, {}, {})
+    told = RebuiltRows(context, {}, {})
     for entry in entries:
         told.take(entry, by_hash)
     return told

@@ -73,7 +73,7 @@ def of_library(record: logging.LogRecord) -> logging.LogRecord:
     return kept
 
 
-class _Told(str):
+class _ErrorText(str):
     """The loggable part of an error, without quotes even under ``%r``."""
 
     __slots__ = ()
@@ -83,7 +83,7 @@ class _Told(str):
 def _told(value: object) -> object:
     """Return a value in which each error, also inside lists and mappings, is reduced to its loggable part."""
     if isinstance(value, BaseException):
-        return _Told(loggable(value))
+        return _ErrorText(loggable(value))
     if type(value) in {list, tuple, set, frozenset}:
         return [_told(each) for each in cast("Iterable[object]", value)]
     return {name: _told(each) for name, each in value.items()} if type(value) is dict else value

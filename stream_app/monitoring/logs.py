@@ -52,7 +52,7 @@ _MOST_CHARACTERS = 500  # compared part of a line
 
 
 @dataclass(slots=True)
-class _Repeated:
+class _Repetition:
     """A written line, and how often it has been repeated since."""
 
     until: float
@@ -70,7 +70,7 @@ class Lines(logging.StreamHandler[TextIO]):
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(stream)
         self._clock = clock
-        self._repeated: dict[tuple[str, int, str], _Repeated] = {}  # in order of their ends
+        self._repeated: dict[tuple[str, int, str], _Repetition] = {}  # in order of their ends
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line or count it, while logging holds this handler's lock."""
@@ -87,7 +87,7 @@ class Lines(logging.StreamHandler[TextIO]):
             return
         if len(self._repeated) >= MOST_LINES:
             self._end(next(iter(self._repeated)))
-        self._repeated[key] = _Repeated(self._clock() + MINUTE_SECONDS)
+        self._repeated[key] = _Repetition(self._clock() + MINUTE_SECONDS)
         super().emit(record)
 
     def write_counts(self) -> None:
@@ -113,7 +113,7 @@ class Lines(logging.StreamHandler[TextIO]):
             self._end(key)
             if first.count:
                 # Counting continues, so an endless flood produces one line a minute.
-                self._repeated[key] = _Repeated(now + MINUTE_SECONDS)
+                self._repeated[key] = _Repetition(now + MINUTE_SECONDS)
 
     def _end(self, key: tuple[str, int, str]) -> None:
         repeated = self._repeated.pop(key)

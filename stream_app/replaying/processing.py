@@ -93,7 +93,7 @@ def processed(
     With ``mixes``, the seeds of collected steps are mixed with the key. A batch has at most ``most_records`` records;
     this does not affect the result.
     """
-    written, totals = _Written(*outputs), _Totals(rows, met)
+    written, totals = _BatchOutputs(*outputs), _Totals(rows, met)
     partition = MemoryPartition(context, keyfile.fresh_secret())
     for records in _batches(events, context.keys if mixes else None, most_records):
         done = 0
@@ -106,7 +106,7 @@ def processed(
 
 
 @final
-class _Written:
+class _BatchOutputs:
     """Writes a batch's outputs, and keeps those that are counted afterwards, by the record that caused them."""
 
     def __init__(self, ledger: Append, releases: Append, rejects: Append) -> None:
@@ -161,7 +161,7 @@ class _Totals:
         self._renewals.update(batch.alone.renewals)
         self._spent_nano += sum(batch.spent.values())
 
-    def take_records(self, records: Records, written: _Written, policy_of: PolicyOf) -> None:
+    def take_records(self, records: Records, written: _BatchOutputs, policy_of: PolicyOf) -> None:
         """Add what a batch's records did; ``policy_of`` returns the policy of a series after the batch."""
         self._records += len(records)
         for number, event, parsed in zip(records.offsets, records.values, records.parsed or (), strict=True):

@@ -47,7 +47,7 @@ class RunRequest(NamedTuple):
 Checked = Callable[[RunResult], None]  # checks the result of a run before it is put in place; may raise
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     """The requested run and its context, after a first reading of the input."""
 
     context: Context
@@ -95,7 +95,7 @@ def replay(
     return answered._replace(notes=(*notes, *answered.notes))
 
 
-def _asked(folder: ReplayFolder, records: Records, wanted: RunRequest, watched: Watched) -> _Asked:
+def _asked(folder: ReplayFolder, records: Records, wanted: RunRequest, watched: Watched) -> _Request:
     epoch_ms = wanted.settings.key_epoch_ms
     given = keyfile.load(wanted.key, epoch_ms) if wanted.key else None
     limits = replace(limits_of(wanted.settings), max_future_ms=None)  # a file has no append time to compare with
@@ -106,14 +106,14 @@ def _asked(folder: ReplayFolder, records: Records, wanted: RunRequest, watched: 
     ]:
         raise InvalidSettingsError(tuple(wrong))
 
-    def under(ring: KeyRing, latest: ReplayRun | None) -> tuple[ReadInput, _Asked]:
+    def under(ring: KeyRing, latest: ReplayRun | None) -> tuple[ReadInput, _Request]:
         context = Context(ring, defaults, limits)
         found = read(watched(records(), "read"), ring.secret, context, latest)
         first = latest.first if latest else found.digest
         if given is None:
             context = replace(context, keys=ring.derived(bytes.fromhex(first)))
         run = ReplayRun(context.keys.fingerprint, first, found.configuration, found.digest, found.records)
-        return found, _Asked(context, ring.secret, run, given is None, latest.records if latest else 0)
+        return found, _Request(context, ring.secret, run, given is None, latest.records if latest else 0)
 
     try:
         found, asked = under(given or folder.own_key(epoch_ms), folder.latest)
@@ -126,7 +126,7 @@ def _asked(folder: ReplayFolder, records: Records, wanted: RunRequest, watched: 
     return asked
 
 
-def _run(asked: _Asked, records: Records, files: Mapping[str, BinaryIO], watched: Watched, zone: tzinfo) -> RunResult:
+def _run(asked: _Request, records: Records, files: Mapping[str, BinaryIO], watched: Watched, zone: tzinfo) -> RunResult:
     taken = Digest(asked.secret, asked.context)
 
     def events() -> Iterator[bytes]:

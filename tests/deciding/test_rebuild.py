@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from stream_app.deciding import rows
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.outcome import ProcessedRecord
-from stream_app.deciding.rebuild import GIVEN_UP, RebuildError, Rebuilt, rebuild, restored
+from stream_app.deciding.rebuild import GIVEN_UP, RebuildError, RebuiltRows, rebuild, restored
 from stream_app.formats import encoding
 from stream_app.privacy.guard import Guard
 from stream_app.privacy.kinds import Category, Kind
@@ -231,7 +231,7 @@ def test_a_series_goes_on_without_releases_that_are_given_up(
         played.play(move)
     run = played.run
     gone, run.releases = run.releases[-lost:], run.releases[:-lost]
-    told = Rebuilt(run.context, {}, {})
+    told = RebuiltRows(run.context, {}, {})
     known = {encoding.digest(release): release for release in run.releases}
     for entry in run.ledger:
         told.take(entry, known | {encoding.digest(release): GIVEN_UP for release in gone})

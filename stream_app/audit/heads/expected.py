@@ -22,7 +22,7 @@ _HASH: Final = slice(-HASH_DIGITS - len(b'"}'), -len(b'"}'))
 
 
 @dataclass(slots=True)
-class _Signed:
+class _SignedEntries:
     """A series' signed entries that have not arrived: ascending sequences and hashes, 40 bytes each."""
 
     name: str
@@ -42,7 +42,7 @@ class ExpectedEntries:
     def __init__(self, tell: Callable[[Finding], None], *, late: bool = False) -> None:
         self._tell = tell
         self._late = late
-        self._series: dict[bytes, _Signed] = {}  # by the series' JSON text, with quotation marks
+        self._series: dict[bytes, _SignedEntries] = {}  # by the series' JSON text, with quotation marks
 
     @property
     def entries_signed(self) -> int:
@@ -54,7 +54,7 @@ class ExpectedEntries:
         spelling = text[1 : -len(f',{leaf.sequence},"{leaf.hash}"]')]
         signed = self._series.get(spelling)
         if signed is None:
-            signed = self._series[spelling] = _Signed(leaf.series)
+            signed = self._series[spelling] = _SignedEntries(leaf.series)
         digest = bytes.fromhex(leaf.hash)
         if leaf.sequence <= signed.last:
             # A worker that read its ledger again after a crash may sign the same end twice.
@@ -75,7 +75,7 @@ class ExpectedEntries:
             end = data.find(SEQUENCE, SERIES_AT)
             signed = self._series.get(data[SERIES_AT:end])
             if signed is None and self._late and (name := read_spelling(data[SERIES_AT:end])) is not None:
-                signed = self._series.setdefault(data[SERIES_AT:end], _Signed(name))  # no leaf names it yet
+                signed = self._series.setdefault(data[SERIES_AT:end], _SignedEntries(name))  # no leaf names it yet
             if signed is not None and (signed.due or self._late):
                 start = end + len(SEQUENCE)
                 digits = data[start : data.find(b",", start)]
@@ -91,14 +91,14 @@ class ExpectedEntries:
                 sequence, digest = _first(signed.due)
                 self._missing(signed, sequence, digest, len(signed.due) // _LEAF_BYTES)
 
-    def _keep(self, signed: _Signed, sequence: int, found: bytes) -> None:
+    def _keep(self, signed: _SignedEntries, sequence: int, found: bytes) -> None:
         """Keep an entry until a leaf covers it, unless it is a copy of an earlier one."""
         if sequence > signed.met:
             signed.met = sequence
             if sequence > signed.last:
                 signed.unsigned += _place(sequence, _digest(found))
 
-    def _look_back(self, signed: _Signed, digest: bytes) -> None:
+    def _look_back(self, signed: _SignedEntries, digest: bytes) -> None:
         """Compare the last leaf with the entry that arrived before it, and discard the entries that the leaf covers."""
         came = b""
         while signed.unsigned and _first(signed.unsigned)[0] <= signed.last:
@@ -110,7 +110,7 @@ class ExpectedEntries:
         elif came != digest:
             self._differs(signed, signed.last, digest, came.hex())
 
-    def _meet(self, signed: _Signed, sequence: int, found: bytes) -> None:
+    def _meet(self, signed: _SignedEntries, sequence: int, found: bytes) -> None:
         while signed.due:
             due, digest = _first(signed.due)
             if due > sequence:
@@ -121,7 +121,7 @@ class ExpectedEntries:
             elif digest.hex().encode() != found:
                 self._differs(signed, due, digest, found.decode(errors="replace"))
 
-    def _missing(self, signed: _Signed, sequence: int, digest: bytes, count: int) -> None:
+    def _missing(self, signed: _SignedEntries, sequence: int, digest: bytes, count: int) -> None:
         more = f", nor are {count - 1} later entries" if count > 1 else ""
         self._add(
             "signed-missing",
@@ -130,11 +130,11 @@ class ExpectedEntries:
             f"signed with hash {digest.hex()[:16]}.., but the entry is not in the ledger{more}",
         )
 
-    def _differs(self, signed: _Signed, sequence: int, digest: bytes, found: str) -> None:
+    def _differs(self, signed: _SignedEntries, sequence: int, digest: bytes, found: str) -> None:
         message = f"its hash was signed as {digest.hex()[:16]}.., but the entry says {found[:16]}.."
         self._add("signed-differs", signed, sequence, message)
 
-    def _add(self, code: Code, signed: _Signed, sequence: int, message: str) -> None:
+    def _add(self, code: Code, signed: _SignedEntries, sequence: int, message: str) -> None:
         self._tell(Finding(code, signed.name, sequence, message))
 
 

@@ -33,7 +33,7 @@ class StandingInquiry:
         self._begins = spelt(name).encode()[:-1]  # omits the closing quotation mark
         self.rules = Rules(lifetime_nano)  # shared by all series: bounds and persons
         self._separator = separator
-        self._found: dict[str, _Followed] = {}
+        self._found: dict[str, _FollowedSeries] = {}
         self._lost: list[tuple[str | None, Finding]] = []  # unreadable lines, with the series that they name
 
     def entries(self, lines: Sequence[bytes]) -> None:
@@ -44,7 +44,7 @@ class StandingInquiry:
                 continue
             entry = read_entry(data)
             if mine and not isinstance(entry, Finding):
-                followed = self._found.setdefault(entry.series, _Followed(entry.series))
+                followed = self._found.setdefault(entry.series, _FollowedSeries(entry.series))
                 followed.take(entry, digest_of(data), self.rules)
             elif isinstance(entry, Finding) and (mine or not named):
                 self._lose(data, entry)
@@ -79,7 +79,7 @@ class StandingInquiry:
             named = read_spelling(data[SERIES_AT : data.find(SEQUENCE)]) if data.startswith(_SERIES) else None
             self._lost.append((named, finding))
 
-    def _mine(self, separator: str) -> "list[_Followed]":
+    def _mine(self, separator: str) -> "list[_FollowedSeries]":
         found = (one for one in self._found.values() if not one.series.member)
         return [one for one in found if self._names(one.series.name, separator)]
 
@@ -99,7 +99,7 @@ class StandingInquiry:
         )
 
 
-class _Followed:
+class _FollowedSeries:
     """A series being followed: its audited state, and its versions so far."""
 
     def __init__(self, name: str) -> None:

@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 2 if problems else 0
 
 
-class _Checked(NamedTuple):
+class _CheckResult(NamedTuple):
     """The result of a check: errors, values in force, notes, and the times that each policy protects."""
 
     problems: Sequence[Problem]
@@ -86,11 +86,11 @@ class _Checked(NamedTuple):
     limits: Limits = Limits()  # limits from the settings
 
 
-def _settings(file: Path | None) -> _Checked:
+def _settings(file: Path | None) -> _CheckResult:
     try:
         settings = Settings.load(file)
     except InvalidSettingsError as error:
-        return _Checked(list(error.problems))
+        return _CheckResult(list(error.problems))
     problems: list[Problem] = []
     try:
         keys = keyfile.load(settings.key_file, settings.key_epoch_ms)
@@ -107,13 +107,13 @@ def _settings(file: Path | None) -> _Checked:
         context = context_of(settings, keys)
     except InvalidSettingsError as error:
         problems += error.problems
-        return _Checked(problems, settings.shown())
+        return _CheckResult(problems, settings.shown())
     shown = settings.shown()
     shown |= {"key_fingerprint": keys.fingerprint, "signing_key_fingerprint": signing}
     shown["configuration_fingerprint"] = context.fingerprint
     times = [PolicyTimes(_named(each, context.limits), each.policy) for each in context.defaults]
     notes = [found.sentence for found in _claimed(context.defaults, context.limits)] if context.views else []
-    return _Checked(problems, shown, notes, times, context.limits)
+    return _CheckResult(problems, shown, notes, times, context.limits)
 
 
 def _named(default: DefaultPolicy, limits: Limits) -> str:
@@ -135,13 +135,13 @@ def _view_problems(file: Path, defaults: Sequence[DefaultPolicy], limits: Limits
         yield Problem(f"{file}: {_named(defaults[nth], limits)}: {member}", message)
 
 
-def _policies(file: Path, config: Path | None) -> _Checked:
+def _policies(file: Path, config: Path | None) -> _CheckResult:
     try:
         documents = documents_in(file)
     except UsageError as error:
-        return _Checked([Problem(str(file), str(error).removeprefix(f"{file}: "))])
+        return _CheckResult([Problem(str(file), str(error).removeprefix(f"{file}: "))])
     if not documents:
-        return _Checked([Problem(str(file), NO_POLICY)])
+        return _CheckResult([Problem(str(file), NO_POLICY)])
     problems = [problem for document in documents for problem in problems_of(document)]
     limits = limits_in(config)
     problems += caps_exceeded(documents, limits)
@@ -170,4 +170,4 @@ def _policies(file: Path, config: Path | None) -> _Checked:
     # Errors come first: a count of unusable policies would suggest that they are usable.
     shown = {"policies": len(documents)} | ({"defaults_only": for_defaults} if for_defaults else {})
     good = [document for document in documents if not any(problems_of(document))]
-    return _Checked(problems, {} if problems else shown, notes, [document.times for document in good], limits)
+    return _CheckResult(problems, {} if problems else shown, notes, [document.times for document in good], limits)

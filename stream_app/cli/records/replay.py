@@ -67,7 +67,7 @@ def _run(arguments: argparse.Namespace) -> int:
             def checked(answered: RunResult) -> None:
                 _refuse(arguments, answered, file, policies)
 
-            answered = replay(folder, lambda: iter(file), wanted, _Watched(file).tracked, checked)
+            answered = replay(folder, lambda: iter(file), wanted, _Progress(file).tracked, checked)
         if arguments.key and policies:
             _warn(SHARED_KEY)
         for note in answered.notes:
@@ -107,7 +107,7 @@ def _told(arguments: argparse.Namespace, answered: RunResult, file: EventFile) -
     return 0
 
 
-class _Watched:
+class _Progress:
     """Shows the progress through a file: in bytes during the first reading, in records during later ones."""
 
     def __init__(self, file: EventFile) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from stream_app.deciding import rows
 from stream_app.deciding.members import Member, load_member, member_of
-from stream_app.deciding.rebuild import RebuildError, Rebuilt
+from stream_app.deciding.rebuild import RebuildError, RebuiltRows
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding
 from stream_app.kafka.brokers import Reader
@@ -139,7 +139,7 @@ async def fold(
     Raises `RebuildError` if the entries of the ledger do not follow from each other, and `PartitionStoppedError` if a
     release has no entry, or a record of the ledger or the releases was not written by this application.
     """
-    rebuilt = Rebuilt(site.context, *(base or ({}, {})))
+    rebuilt = RebuiltRows(site.context, *(base or ({}, {})))
     cut = _forgotten(base, site.context.limits.member_separator) if base else set()
     several = {series for series, row in rebuilt.rows.items() if row.policy.takes_several}
     told = FoldedLogs(rebuilt.rows, rebuilt.members, {}, {}, {}, -1, cut, set(), several)

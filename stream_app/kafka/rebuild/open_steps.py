@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from stream_app.deciding.context import Context
-from stream_app.deciding.rebuild import Rebuilt
+from stream_app.deciding.rebuild import RebuiltRows
 from stream_app.deciding.rows import SeriesRow
 from stream_app.deciding.views.refusals import Refusals
 from stream_app.formats import encoding, wire
@@ -46,7 +46,7 @@ class AbortedRecords(NamedTuple):
 
     entries: list[Any]
     releases: list[Any]
-    told: Rebuilt  # including these records
+    told: RebuiltRows  # including these records
 
 
 async def aborted_entries(
@@ -63,7 +63,7 @@ async def aborted_entries(
     ``reader`` reads uncommitted records. Raises `PartitionStoppedError` if the release of such an entry never reached
     the log and may not be ``given_up``.
     """
-    told = Rebuilt(context, past.rows, past.members)
+    told = RebuiltRows(context, past.rows, past.members)
     aborted = await _aborted(reader, names.ledger, partition, before, told)
     wanted = {entry["release"] for _, entry in aborted if entry["entry"] == "release"}
     releases = await _releases(reader, names.releases, partition, wanted) if wanted else {}
@@ -136,7 +136,7 @@ async def adopt(writer: Writer, names: TopicNames, found: AbortedRecords) -> Non
     await writer.commit()
 
 
-async def _aborted(reader: Reader, topic: str, partition: int, before: int, told: Rebuilt) -> list[_Entry]:
+async def _aborted(reader: Reader, topic: str, partition: int, before: int, told: RebuiltRows) -> list[_Entry]:
     """Return the first copy of each entry that is newer than the rows and belongs to input below ``before``."""
     found: dict[tuple[str, int], _Entry] = {}
     async for records in reader.records(topic, partition, 0):
