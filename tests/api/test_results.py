@@ -162,7 +162,9 @@ def test_verify() -> None:
     verified = ls.verify(short, runs=2_000)
     assert verified.verdict == "holds"
     assert verified
-    assert all(row["at_least"] <= row["declared"] for row in verified.table)
+    assert {row["declared"] for row in verified.table} == {2}
+    # The key is random, and a bound at 95 % confidence may exceed what is declared; it does not miss it by a half.
+    assert all(1 < row["at_least"] < 3 for row in verified.table)
 
 
 def test_files_and_terminals(found: ls.Released, policy: ls.Policy) -> None:

@@ -125,9 +125,9 @@ _ELSEWHERE: Final[dict[str, Any]] = {
 """Fields that are not in a series' state, or that its promise contains; no closed series is in columns."""
 
 
-def guard_of(figures: Figures) -> Guard:
-    """Return the guards of many series, as columns."""
-    columns: list[Any] = [figures[name] for name in _GUARDED]
+def guard_of(figures: Figures, places: Ints) -> Guard:
+    """Return the guards at the given places, as columns."""
+    columns: list[Any] = [figures[name][places] for name in _GUARDED]
     return Guard(*columns)
 
 

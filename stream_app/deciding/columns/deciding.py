@@ -135,7 +135,7 @@ def _rounds(ranks: Ints, epochs: Ints) -> Iterator[tuple[Ints, int]]:
 
 
 def _used_nano(figures: Figures) -> int:
-    return int(np.sum(guard_of(figures).used_nano))
+    return int(np.sum(guard_of(figures, np.arange(len(figures))).used_nano))
 
 
 def outputs(states: States, decided: Sequence[Steps], count: int, fingerprint: str) -> Iterator[Output]:

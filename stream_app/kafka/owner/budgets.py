@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -78,7 +79,7 @@ def counted_budgets(rows: Iterable[RowReader]) -> BudgetCounts:
     # it.
     counts = BudgetCounts()
     for reader in rows:
-        for group in (*_of_rows(reader.rows()), *_of_states(reader.states)):
+        for group in chain(_of_rows(reader.rows()), _of_states(reader.states)):
             group.add_to(counts)
     return counts
 
@@ -164,7 +165,7 @@ def _of_states(states: States) -> Iterator[_Group]:
     ends = np.searchsorted(numbers[order], np.arange(FREE, len(states.groups)), "right")
     for group, begin, end in zip(states.groups, ends[:-1], ends[1:], strict=True):
         places = order[begin:end]
-        guard: Any = guard_of(figures[places])
+        guard: Any = guard_of(figures, places)
         yield _Group(
             group.default,
             group.rule,
