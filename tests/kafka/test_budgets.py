@@ -84,6 +84,8 @@ def test_budgets_that_are_used_as_planned_do_not_count(fewest: int) -> None:
     found = reader(run.rows, fewest)
     assert len(found.states) == (3 if fewest == 1 else 0)
     assert counted_budgets([found]).left == {("uniform", "", "0.00"): 2}
+    over = counted_budgets([reader({"over": run.rows["over"]}, fewest)])
+    assert (dict(over.left), dict(over.left_nano)) == ({}, {}), "an alert would take a total of 0 for a budget used up"
 
 
 def test_columns_and_rows_count_alike() -> None:

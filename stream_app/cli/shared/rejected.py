@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
+from typing import Any
 
 from stream_app.calendar.words import moment_in_words
 from stream_app.cli.shared.eventfile import EventFile
@@ -228,7 +229,6 @@ def _apart(policy: Policy | None, value: object) -> str:
 def _invalid(mapping: FileMapping | None, policy: Policy | None, value: object) -> str:
     # PRIVACY: only the form of a value is revealed, to whoever has the file; an example is shown instead of the value.
     columns = [] if mapping is None else list(mapping.value_columns.values())
-    several = isinstance(value, dict)
     names = [name for name, cell in value.items() if isinstance(cell, str)] if isinstance(value, dict) else columns
     cells = [cell for cell in value.values() if isinstance(cell, str)] if isinstance(value, dict) else [value]
     place = f"{names[0]}: " if names else "value: "
@@ -244,5 +244,6 @@ def _invalid(mapping: FileMapping | None, policy: Policy | None, value: object) 
     numbers = policy is not None and not isinstance(policy.kind.item.guess, str | bool)
     if mapping is not None and numbers and isinstance(cell, str):
         return f"{place}is text, not a number; map it to a number with --words, or skip it with --missing"
-    fits = "the policy's members" if several else "the policy's kind"
-    return f"{place}is {shown(cell)}, which does not fit {fits}; `check` shows the policy's kind"
+    declared: Any = {} if policy is None else policy.parameters["value"]
+    fits = f"kind {declared['kind']} of its policy" if declared else "its policy"
+    return f"{place}is {shown(cell)}, which does not fit {fits}; correct the value, or the policy's `value`"

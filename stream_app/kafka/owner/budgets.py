@@ -133,7 +133,8 @@ class _Group(NamedTuple):
         left_nano, budgets = left_nano[counted], budgets[counted]
         for share, number in _classes(left_nano / budgets):
             counts.left[name, default, share] += number
-        counts.left_nano[name, default] += _sum(left_nano)
+        if len(left_nano):  # a total of 0 would look like a budget that runs out
+            counts.left_nano[name, default] += _sum(left_nano)
 
 
 def _of_rows(rows: Iterable[SeriesRow]) -> Iterator[_Group]:
