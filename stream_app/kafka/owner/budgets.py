@@ -17,7 +17,7 @@ from stream_app.deciding.members import Claims, Member
 from stream_app.deciding.rows import SeriesRow, first_default, stored_loss
 from stream_app.kafka.owner.cache import RowReader
 from stream_app.monitoring.metrics import CLASSES, USED_UP, Metrics, WorkerMetric, class_of, classes_of
-from stream_app.privacy.amounts import Flags, Ints
+from stream_app.privacy.amounts import Ints
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import LandmarkLevel, UserLevel
 from stream_app.privacy.rule import Rule
@@ -92,11 +92,10 @@ class _Planned(NamedTuple):
     last_steps: Ints
     spare_left: Ints
 
-    def reached(self) -> Flags:
+    def reached(self) -> Any:
         """Return which series have no spare landmarks and have reached the end until which their budget must last."""
         steps, from_first = np.array(self.ends, np.int64).reshape(-1, 2).T
-        found: Flags = (self.spare_left == 0) & (self.last_steps + 1 >= steps + from_first * self.first_steps)
-        return found
+        return (self.spare_left == 0) & (self.last_steps + 1 >= steps + from_first * self.first_steps)
 
 
 class _Group(NamedTuple):
