@@ -1,12 +1,12 @@
 """The remaining budget of each series in a ledger, as records for new topics: a fence, then a policy.
 
 The loss of a series over a period is the epsilon spent on landmarks plus the largest epsilon spent at another step; the
-losses of periods add up. Aborted entries count like the others, because anyone who reads uncommitted records has seen
-them, and a worker is bound by them. Two things would break the sum, and the new workers must refuse both: processing a
-step again, and registering a landmark for a step that the old ledger processed. So each series first gets a *fence*: a
-version that withholds a single step of one millisecond, at the end of the last processed step. The fence costs nothing.
-The version before the fence sets the total that all later versions may use; nothing is processed under it. Each version
-is harmless even if no other version is accepted.
+losses of periods add up. Aborted entries count like any others, because anyone who reads uncommitted records has seen
+them, and because a worker is bound by them. Two things would break the sum, and the new workers must refuse both:
+processing a step again, and registering a landmark for a step that the old ledger processed. So each series first gets
+a *fence*: a version that withholds a single step of one millisecond, at the end of the last processed step. The fence
+costs nothing. The version before the fence sets the total that all later versions may use; nothing is processed under
+it. Each version is harmless even if no other version is accepted.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ class _None(Exception):  # noqa: N818 - a branch, no error
 
 
 class _ByHand(_None):
-    """A series that may get records, although those records cannot be derived here."""
+    """The series may get records, but they cannot be derived here."""
 
 
 class Remains:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Statement(NamedTuple):
-    """Compositions and losses under correlation, each listed in the order of the requests."""
+    """Compositions and losses under correlation, each listed in the order in which they were requested."""
 
     correlated_losses: Sequence[CorrelatedLoss]
     composed: Sequence[Composition]

@@ -1,4 +1,4 @@
-"""Checks whether rows look selected by their noise, which would make means wrong despite the intervals."""
+"""Checks whether rows seem to have been selected by their noise, which would make means wrong despite the intervals."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,8 +1,8 @@
 """Means of measurements with standard errors and 95 % intervals, overall or by window, and unit totals.
 
-Only measurements are averaged: estimates are biased, and repeated values are not measurements. A mean is the mean of
-the true values, each clamped to its policy's range, at the steps that were perturbed. Releases cannot show how well
-these steps represent the others.
+Only measurements are averaged: estimates are biased, and repeated values are not measurements. A mean estimates the
+mean of the true values, each clamped to its policy's range, at the steps that were perturbed. Releases cannot show how
+well these steps represent the others.
 
 Unit statistics give profiles by local time, shares of bins, and comparisons of two spans. Each figure is a total over
 all units of several steps, divided by the number of units. Its noise is the sum of independent discrete Laplace draws

@@ -1,9 +1,9 @@
 """Releases as rows of a data frame of any library: one row per release, one column per part of the value.
 
 The columns of a number are ``value``, ``measurement`` and so on. For counts, vectors and positions, column names
-include the part, as in ``value_walk``. For a category or a choice, the column is ``value_category``, a text. Each
-column therefore has one type, even in a frame with series of several kinds. Columns that do not apply to a row are
-omitted from it.
+include the part, as in ``value_walk``. For a category or a choice, the column is ``value_category``, which contains
+text. Each column therefore has one type, even in a frame with series of several kinds. Columns that do not apply to a
+row are omitted from it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

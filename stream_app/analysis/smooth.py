@@ -3,11 +3,11 @@
 The models are those of `privacy.level`: a level that moves at random by q per step, one model for each q, with at most
 `MOST_STEPS` steps between two processed steps. The filter knows only what came before a step. Here each step also uses
 what came after it (Rauch, Tung, Striebel 1965). Each model is weighted by how probable it makes the measurements, and
-noise has its exact variance. Within a range of width W the filter holds its variance at W^2/12. Here the level is drawn
-back to the middle so that it always has this variance: an autoregressive process with that q. Counts have no range, so
-they start with the first measurement. Categories form a chain that stays with probability one half and otherwise starts
-over; the forward-backward algorithm smooths it. Means over contributors, sums and choices have no model, because they
-have no filter.
+the noise is given its exact variance. Within a range of width W the filter holds its variance at W^2/12. Here the level
+is pulled back towards the middle so that it always has this variance: an autoregressive process with that q. Counts
+have no range, so they start with the first measurement. Categories form a chain that stays with probability one half
+and otherwise starts over; the forward-backward algorithm smooths it. Means over contributors, sums and choices have no
+model, because they have no filter.
 """
 
 from collections.abc import Sequence

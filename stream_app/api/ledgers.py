@@ -24,7 +24,7 @@ from stream_app.privacy.values import nano
 
 
 class Audited(Page):
-    """The verdict on a ledger; true if the ledger holds."""
+    """The verdict on a ledger; truthy if the ledger holds."""
 
     def __init__(self, report: Report) -> None:
         self._report: Final = report

@@ -79,10 +79,10 @@ class Plan(Page):
 
 
 class Verified(Page):
-    """The verdict on a policy's noise; true if it is ``holds``.
+    """The verdict on a policy's noise; truthy if the verdict is ``holds``.
 
-    The verdict holds if, at a confidence of 1 - 10^-6, a bound of the control exceeds the declared loss and no bound of
-    the policy does. The bounds in the table are those at 95 % confidence.
+    The verdict is ``holds`` if, at a confidence of 1 - 10^-6, a bound of the control exceeds the declared loss and no
+    bound of the policy does. The bounds in the table are those at 95 % confidence.
     """
 
     def __init__(self, policy: Policy, found: Verdict) -> None:

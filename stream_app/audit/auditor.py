@@ -26,11 +26,11 @@ class Auditor:
 
     Set `compare` if the releases will be passed in, too. `lifetime_nano` is the bound on the total over policy
     versions, in nano-epsilon; None means each series' first epsilon. `keys` are the keys that may have signed
-    checkpoints (heads), and `topic` is the ledger's name in these checkpoints. If `keys` is None, so is `heads`.
-    Otherwise pass the checkpoints' records to `heads`, all of them before the first entry. `live` is called with each
-    finding as soon as it is certain; checkpoints may then also follow the entries they name. `aside` is called with
-    each remark and each change of a series' key, which are not faults. `rules` contains the bounds and persons that
-    apply to all series.
+    checkpoints (heads), and `topic` is the ledger's name in these checkpoints. If `keys` is None, `heads` is None too.
+    Otherwise, pass all records of the checkpoints to `heads` before the first entry. `live` is called with each finding
+    as soon as it is certain; checkpoints may then also follow the entries they name. `aside` is called with each remark
+    and each change of a series' key, which are not faults. `rules` contains the bounds and persons that apply to all
+    series.
     """
 
     def __init__(

@@ -1,8 +1,7 @@
 """The hash chain of one series: each entry contains its own hash and the hash of the previous entry.
 
 The digests of the latest entries distinguish a repeated entry from a conflicting one. In a longer run of repeats (a
-batch that was written twice), the links distinguish them: if a known entry names the hash of an entry, that entry is
-also known.
+batch that was written twice), the links distinguish them: an entry is known if a known entry names its hash.
 """
 
 from dataclasses import dataclass, field

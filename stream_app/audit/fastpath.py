@@ -45,7 +45,7 @@ class Openings:
     """Checked first entries, keyed by their text from the policy version to the hash field's name.
 
     Most series use one of a few policies, and checking a policy in full takes as long as checking several releases.
-    Only an entry without findings or remarks is kept, because its series then follows from its text alone.
+    Only entries without findings or remarks are kept, because the text of such an entry alone determines its series.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Reads the ledger and its releases from JSON Lines files in turns, so that neither gets far ahead."""
+"""Reads the ledger and its releases from JSON Lines files alternately, so that neither gets far ahead."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -19,7 +19,7 @@ Progress = Callable[[int, int], None]
 
 
 class UncommittedError(Exception):
-    """A ledger that contains aborted entries, which an audit would count as forks and epsilon spent."""
+    """A ledger that contains aborted entries, which an audit would count as forks and as spent epsilon."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -154,7 +154,7 @@ Told = TypeVar("Told")
 
 
 class BoundedList(Generic[Told]):
-    """A list of findings, remarks or key changes: counts all, lists the first `LISTED`, and passes each to `tell`."""
+    """List of findings, remarks or key changes that counts all, lists the first `LISTED`, and passes each to `tell`."""
 
     def __init__(self, tell: Callable[[Told], None] | None = None) -> None:
         self._tell = tell

@@ -1,7 +1,7 @@
 """Compares releases with the entries that cover them while both are read.
 
-In each series, both arrive in the order of steps, so a record has no partner if its step is before the first record
-waiting on the other side. Memory grows with how far one side is read ahead of the other.
+In each series, both arrive in the order of their steps. So a record has no partner if its step is earlier than that of
+the first record waiting on the other side. The further one side is read ahead of the other, the more memory is used.
 """
 
 from array import array

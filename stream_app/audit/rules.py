@@ -17,7 +17,7 @@ MOST_TERMS: Final = 1_000  # policies whose terms are kept for later series
 class Rules:
     """State shared by all series, including what they need and have used.
 
-    Most series share the terms of a few policies.
+    Terms are shared too, because most series follow one of a few policies.
     """
 
     def __init__(self, lifetime_nano: int | None, remark: Callable[[Remark], None] | None = None) -> None:

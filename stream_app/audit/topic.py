@@ -1,4 +1,4 @@
-"""Reads the committed records of ledger, releases and heads, up to the end or beside a live worker.
+"""Reads the committed records of ledger, releases and heads, up to the end or alongside a live worker.
 
 The audit has its own readers, so that someone who does not trust the worker can run it without the worker's code.
 """

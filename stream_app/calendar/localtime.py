@@ -1,7 +1,7 @@
 """Converts local times of a zone to moments, and describes the faults in times that people wrote.
 
-A fault has a member, the text found, and the remedy. A time that a clock change skips is moved forward. A time that a
-clock change repeats means two moments.
+A fault states the member, the text found, and the remedy. A time that a clock change skips is moved forward. A time
+that a clock change repeats stands for two moments.
 
 All moments are integers, in milliseconds since 1970-01-01 UTC. The zone rules come from the machine's time zone
 database, with the package ``tzdata`` as a fallback.

@@ -4,8 +4,8 @@ Origin: ``CGM.csv.gz`` contains 52,281 readings from one person's continuous glu
 as public-domain data; ``cycling.csv.gz`` is a recorded bicycle ride with GPS, one position per second (CC0-1.0). The
 terms of both are in that package's licence files.
 
-The landmarks, ranges and budgets below are made up for the demo and use no reading. If they came from raw values, they
-would leak those values.
+The landmarks, ranges and budgets below are made up for the demo and are not based on any reading. If they came from raw
+values, they would leak those values.
 """
 
 import csv

@@ -2,8 +2,8 @@
 
 Invariant: let C be the committed entries of a partition below a checkpoint's `ledger_offset`. For every series, the
 last leaf in this checkpoint and all earlier checkpoints names the sequence number and hash of the series' last entry in
-C or of a later entry. Given the hash chains and the chain of checkpoints, every earlier byte of C follows from that
-leaf. Anyone who rewrites or truncates what a checkpoint covers must therefore produce a signature, whatever hashes they
+C or of a later entry. Given the hash chains and the chain of checkpoints, that leaf determines every earlier byte of C.
+Anyone who rewrites or truncates what a checkpoint covers must therefore produce a signature, whatever hashes they
 recompute.
 """
 

@@ -1,9 +1,9 @@
 """The loss function L of a transition matrix, as the convex envelope of its row pairs.
 
-A step is one bisection. Applied many times, L gives what remains of a loss after timestamps that spend nothing. One
-step along a vertex (D, S) is ``w -> (w + D) / S`` with ``w = 1 / expm1(alpha)``, so n steps are ``w S^-n + D (S^-n - 1)
-/ (1 - S)``. The loss passes the vertices one after the other, so the cost grows with the number of vertices passed, not
-with the number of steps.
+Each step takes one bisection. Applying L repeatedly gives what remains of a loss after timestamps that spend nothing.
+One step along a vertex (D, S) is ``w -> (w + D) / S`` with ``w = 1 / expm1(alpha)``, so n steps are
+``w S^-n + D (S^-n - 1) / (1 - S)``. The loss passes the vertices one after the other, so the cost grows with the number
+of vertices passed, not with the number of steps.
 """
 
 from bisect import bisect_right

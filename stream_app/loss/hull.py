@@ -1,14 +1,14 @@
 """The upper-left convex hull of all points (D, S) of a transition matrix, which is all that temporal loss needs.
 
-For rows q and d and a set of columns, let ``D`` be the sum of d over the set, ``Q`` the sum of q, and ``S = Q - D``.
-From a loss alpha, a step carries on ``log1p(max S / (D + w))``, both in epsilon, with ``w = 1 / expm1(alpha)`` (Cao et
-al. 2017, theorem 4, rearranged). The fraction is the slope of the line from (-w, 0) to (D, S), so only the corners of
-the hull matter. For a direction (a, b), the best columns of a pair are those with ``b (q - d) > a d``, so the farthest
-point of every pair is a plain sum. The hull is found corner by corner: in the direction across two known corners, there
-is either a farther point, which is a new corner between them, or none. A pair's distance is a convex function of the
-direction, so most pairs are soon known to lie inside.
+For rows q and d and a set of columns, let ``D`` be the sum of d over the set, ``Q`` the sum of q, and ``S = Q - D``. A
+step turns a loss alpha into ``log1p(max S / (D + w))``, both in epsilon, with ``w = 1 / expm1(alpha)`` (Cao et al.
+2017, theorem 4, rearranged). The fraction is the slope of the line from (-w, 0) to (D, S), so only the corners of the
+hull matter. For a direction (a, b), the best columns of a pair are those with ``b (q - d) > a d``, so the farthest
+point of every pair is a plain sum. The hull is found corner by corner: in the direction perpendicular to the line
+through two known corners, there is either a farther point, which is a new corner between them, or none. A pair's
+distance is a convex function of the direction, so most pairs are soon known to lie inside.
 
-Carrying S instead of Q keeps full relative precision when rows are nearly equal.
+Storing S instead of Q keeps full relative precision when rows are nearly equal.
 """
 
 from typing import NamedTuple

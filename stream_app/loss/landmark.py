@@ -5,13 +5,12 @@ loss runs over (i-, i] and the forward loss over [i, i+). The result is an estim
 if the releases between two landmarks count for both of them, and below the true loss if the states between two changed
 timestamps would have to change too. The sum over all timestamps is a bound for any correlation within the series.
 
-`shortened` computes the loss at the fixed end of a stretch of timestamps that is cut short, for all lengths at once.
+`shortened` computes the loss at the fixed end of a stretch of timestamps for all shorter lengths at once.
 
 A longer stretch changes the innermost term of ``L(... L(L(0) + e_(n-1)) ...) + e_0``, so each length has its own
-recurrence. All lengths of all stretches take the steps of these recurrences together, from the far end to the fixed
-one. They share the rest of the way: from some timestamp on, a length may use the same vertices as the whole stretch.
-Its result is then a function of its loss there, which the whole stretch gives once (`shared_ways`), and it takes no
-further step.
+recurrence. The recurrences of all lengths of all stretches advance together, from the far end to the fixed end. From
+some timestamp on, a length may use the same vertices as the whole stretch. It then takes no further steps: its result
+is a function of its loss at that timestamp, and this function is computed once for the whole stretch (`shared_ways`).
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Epsilons that keep temporal loss below a bound: what a publisher can spend, known before there is any data.
+"""Epsilons that keep temporal loss below a bound: what a publisher can spend, computed before there is any data.
 
 Cao et al. 2017, section V. Their two algorithms search for the same equilibrium, which the suprema give directly.
 
@@ -47,7 +47,7 @@ def _fixed_point(vertex: Vertex, epsilon: float) -> float | None:
 
 
 class PlanError(ValueError):
-    """A bound that is not finite and above 0, or a plan without even one timestamp."""
+    """A bound that is not finite and above 0, or a plan without any timestamps."""
 
 
 def constant_epsilon(adversary: Adversary, bound: float) -> float:

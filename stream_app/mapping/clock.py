@@ -1,7 +1,7 @@
 """Times as files write them, and the moments that they represent.
 
-A local time that clocks show twice has two moments. The order of the rows shows which pass of the clocks is meant: the
-first pass continues from the earlier rows, and ends when times step back.
+A local time that clocks show twice stands for two moments. The order of the rows shows which of the two passes is
+meant: the first pass continues from the earlier rows, and ends when the times go back.
 """
 
 import re

@@ -1,7 +1,7 @@
 """What a file is, judged by its first rows, and what its mapping still lacks.
 
-PRIVACY: all of this is for people who have the file. Cells are shown as shapes, in which 9 stands for a digit and a for
-letters. Nothing here proposes the range of a policy: a range taken from data reveals those data.
+PRIVACY: all of this is for people who have the file. Cells are shown as shapes, in which `9` stands for a digit and `a`
+for letters. Nothing here proposes the range of a policy: a range taken from data reveals those data.
 """
 
 import csv

@@ -1,4 +1,4 @@
-"""The loggable part of errors: the kind and place of each, and only messages without raw values.
+"""The loggable part of errors: the kind and place of each, and its message only if it contains no raw values.
 
 The message of any other error may quote its input: ``could not convert string to float: '6.2'``. Libraries put such
 errors into their log lines, and Python appends their tracebacks; both are filtered here.

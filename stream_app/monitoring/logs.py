@@ -61,7 +61,7 @@ class _Repetition:
 
 
 class Lines(logging.StreamHandler[TextIO]):
-    """Writes a line at most once a minute, and then how often it was repeated. ``clock`` must be monotonic.
+    """Writes equal lines at most once a minute, and then how often each was repeated. ``clock`` must be monotonic.
 
     Without brokers or file descriptors, the libraries log the failure ten times a second. Lines from libraries are
     equal if they differ only in numbers; our own lines must be identical, because they name partitions.

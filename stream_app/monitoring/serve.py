@@ -48,7 +48,7 @@ class ListenError(Exception):
 
 
 class Server:
-    """A small HTTP server that answers GET and HEAD requests. It knows no raw value (metrics.py).
+    """A small HTTP server that answers GET and HEAD requests. It has no access to raw values (metrics.py).
 
     At each request it asks ``healthy`` and ``ready``, and it calls ``refresh`` before it reads ``metrics``.
     """

@@ -1,7 +1,8 @@
 """How many contributors a collected statistic needs for a target error: the smallest ward.
 
-A release counts as *within* an error if that is true with probability `WANTED`, whatever the contributors' items are.
-The error comes from noise alone: items are first rounded to their grid and clamped to their range.
+A release counts as *within* an error if it stays within that error with probability `WANTED`, whatever the
+contributors' items are. The error comes from noise alone: items are first rounded to their grid and clamped to their
+range.
 """
 
 from collections.abc import Callable

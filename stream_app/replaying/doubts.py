@@ -222,7 +222,7 @@ class _Newest(NamedTuple):
 
 
 class _OneStep:
-    """Tracks whether all readings are in one open step that takes several; their times may then be in a wrong unit."""
+    """Tracks whether all readings are in one open step that takes several; if so, their times may have a wrong unit."""
 
     def __init__(self) -> None:
         self._index: dict[str, int] = {}

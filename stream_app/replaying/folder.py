@@ -3,8 +3,8 @@
 Noise depends on the cells, so two runs under one key show which values of their inputs differ, at any epsilon. The
 noise key is therefore made from the folder's own key and the whole input, and only an input that begins with all
 records of the latest run continues under that key. Files are written under other names and put in place one after the
-other, `replay.json` first. Wherever a crash interrupts this, the folder contains no output whose input `replay.json`
-does not name, so nobody can continue with another input.
+other, `replay.json` first. Wherever a crash interrupts this, `replay.json` names the input of every output in the
+folder, so nobody can continue with another input.
 """
 
 import fcntl
@@ -87,7 +87,7 @@ class ReplayRun:
 
 
 class ReadInput(NamedTuple):
-    """An input that has been read once, and its digests; one covers only as many records as the latest run had."""
+    """An input that was read once, and its digests; one digest covers only as many records as the latest run had."""
 
     configuration: str
     digest: str

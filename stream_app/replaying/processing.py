@@ -107,7 +107,7 @@ def processed(
 
 @final
 class _BatchOutputs:
-    """Writes a batch's outputs, and keeps those that are counted afterwards, by the record that caused them."""
+    """Writes a batch's outputs, and keeps those that are counted afterwards, keyed by the record that caused them."""
 
     def __init__(self, ledger: Append, releases: Append, rejects: Append) -> None:
         self.outlets: Final = Outlets(self._entry, releases, self._reject, None)

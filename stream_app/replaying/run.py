@@ -35,7 +35,7 @@ SHARED_KEY: Final = (
 
 
 class RunRequest(NamedTuple):
-    """Settings, policies placed before the settings' own, and a worker's key file (None for the folder's own key)."""
+    """Settings, policies to put before those in the settings, and a worker's key file (None: the folder's own key)."""
 
     settings: Settings
     policies: tuple[DefaultPolicy, ...] = ()

@@ -77,7 +77,7 @@ def held(path: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class HeldKey:
-    """A key file that is locked against erasure but that workers may use; ``looked_at`` creates instances."""
+    """A key file that is locked against erasure but that workers can still use; ``looked_at`` creates instances."""
 
     path: Path
     ring: KeyRing

@@ -1,4 +1,4 @@
-"""Check default policies that define views, both alone and together with the policies of their base series."""
+"""Checks default policies that define views, both alone and together with the policies of their base series."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,7 @@
-"""The most telling event: found on half of the runs, and counted on the other, independent half.
+"""The most telling event: found in half of the runs, and counted in the other, independent half.
 
-The first half is halved again, to learn scores and to choose among their thresholds, because a score looks better than
-it really is when judged by the runs from which it was learnt.
+The first half is split again: one part is used to learn scores, and the other to choose among their thresholds. This is
+because a score looks better than it really is when judged by the runs from which it was learnt.
 """
 
 from math import exp, lgamma, log, log1p
@@ -103,7 +103,7 @@ _WAYS = {">=": np.greater_equal, "<=": np.less_equal, "==": np.equal}
 
 
 class EventCount(NamedTuple):
-    """How often an event happened; the counts of the history under which it is likelier come first."""
+    """How often an event happened; the counts of the history that makes it more likely come first."""
 
     event: TellingEvent
     hits: int

@@ -1,4 +1,4 @@
-"""Pairs of histories of a policy whose steps take several readings or contributions.
+"""Pairs of histories under a policy whose steps take several readings or contributions.
 
 The histories differ in the values read and in whether there are any readings, or in one contributor's items and in the
 times at which somebody looked at the counters.

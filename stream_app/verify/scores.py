@@ -1,10 +1,10 @@
 """Scores of a run: how strongly it supports one history against the other.
 
-One score follows the mechanisms. It measures how much nearer the measurements are to the first history's cells than to
+One score follows the mechanisms. It measures how much closer the measurements are to the first history's cells than to
 the second's, multiplied by the epsilon spent on them. Another score is learnt from a histogram of each column. The
-other scores are single columns, in which a raw value may show. `event` finds which score is most telling. Ideas: StatDP
-(Ding et al., CCS 2018) looks for events; DP-Sniper (Bichsel et al., S&P 2021) learns scores, whose thresholds are the
-most telling events (Neyman and Pearson).
+other scores are single columns, which might expose a raw value. `event` finds which score is most telling. Ideas:
+StatDP (Ding et al., CCS 2018) looks for events; DP-Sniper (Bichsel et al., S&P 2021) learns scores, whose thresholds
+are the most telling events (Neyman and Pearson).
 """
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""The steps of a policy that have events in a history, and those at which neighbours differ."""
+"""The steps that have events in a history under a policy, and those at which neighbours differ."""
 
 from collections.abc import Iterator
 from typing import NamedTuple, assert_never

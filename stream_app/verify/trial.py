@@ -1,10 +1,10 @@
-"""Runs: a history that is processed as by a worker, many times at once, and an observer's view, as integers.
+"""Runs: a history processed many times at once, as a worker would process it, and an observer's view, as integers.
 
 Each run is one series, and several runs share one fresh key. The bits of each run come from a keyed hash of a message
-that names its series, so no two runs share a message. The runs are as independent as runs under separate keys, as far
-as the hash is pseudo-random. The noise of a worker's series relies on that as well. One record of all these runs is
-processed before the next record of any run. Whatever a worker processes as columns is processed as columns here, and
-the rest one by one.
+that names its series, so no two runs share a message. To the extent that the hash is pseudo-random, the runs are as
+independent as runs under separate keys. The noise of a worker's series relies on the same assumption. Each record is
+processed in all these runs before the next record is processed in any of them. Whatever a worker processes as columns
+is processed as columns here; the rest is processed one by one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

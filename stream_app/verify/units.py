@@ -1,8 +1,8 @@
-"""Pairs of histories of a policy whose steps contain many units, each of them protected.
+"""Pairs of histories under a policy whose steps contain many units, each of which is protected.
 
 The histories differ in one unit, in as many consecutive units as are protected together (also across a step boundary),
-or in landmark units. The content of landmark units enters no release. If only landmark units differ, nothing may
-distinguish the histories, so the pair's declared loss is 0.
+or in landmark units. The content of landmark units does not affect any release. If only landmark units differ, the
+histories must therefore be indistinguishable, and the pair's declared loss is 0.
 """
 
 from collections.abc import Iterator, Sequence

@@ -30,7 +30,7 @@ class Judgement(Enum):
 
 
 class MeasuredBounds(NamedTuple):
-    """The lower bounds on the loss that some runs of a pair show."""
+    """The lower bounds on the loss that follow from some runs of a pair."""
 
     shown: float
     """The least loss, at 95 % confidence."""

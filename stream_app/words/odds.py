@@ -1,7 +1,7 @@
-"""Epsilon as odds: the most that a reader of the releases may come to believe.
+"""Epsilon as odds: the most that the releases can change what a reader believes.
 
 For histories that differ as the guarantee says, the odds between any two of them change by at most a factor of
-e^epsilon, whatever is published. A claim is true for some histories and not for the others, so its odds do not change
+e^epsilon, whatever is published. A claim is true for some histories and false for the others, so its odds do not change
 by a larger factor either.
 """
 

@@ -1,14 +1,14 @@
 """The guarantee of one series, computed only from its spends, without any figure that the ledger states.
 
-Within a period, for every step t, the spends on the landmarks and on t are together at most epsilon. Over all periods,
-their totals are at most the series' reservation, if its first entry states one, and at most the lifetime bound. A step
-that becomes a landmark after it was processed counts with the largest spend of any regular step so far. This is at
-least the step's own spend, and it removes the need to remember every step. So the sums are upper bounds: if they stay
-within a bound, so do the exact sums. They equal the exact sums if no landmark was registered late.
+Within a period, for every step t, the spends on the landmarks and on t add up to at most epsilon. Over all periods,
+their totals are at most the series' reservation, if its first entry states one, and at most the lifetime bound. For a
+step that becomes a landmark after it was processed, the largest spend of any regular step so far is counted. This is at
+least the step's own spend, so there is no need to remember every step. The sums are therefore upper bounds: if they
+stay within a bound, so do the exact sums. They equal the exact sums if no landmark was registered late.
 
-If any w consecutive steps are protected together, three parts are together at most epsilon: the spends on the
-landmarks, those on the other steps of any window, and w times the cost of a private dissimilarity. No window contains
-spends of two versions. The peak is the largest loss of a window.
+If any w consecutive steps are protected together, three parts add up to at most epsilon: the spends on the landmarks,
+those on the other steps of any window, and w times the cost of a private dissimilarity. No window contains spends of
+two versions. The peak is the largest loss of a window.
 """
 
 from dataclasses import dataclass

@@ -6,8 +6,8 @@ chain, whose name is the person plus the *separator*, the character that ends th
 chains reveal the separator; a ledger without them guarantees nothing about persons and needs no separator.
 
 Reservations are never returned and a limit never rises. So if the reservations are within the limit at the end, they
-always were. The way in which the chains of one or of several partitions were interleaved does not matter: each series
-is counted when it arrives, and compared with the lowest limit so far. The check relies on no order between chains.
+always were. It does not matter how the chains of one or several partitions were interleaved: each series is counted
+when it arrives, and compared with the lowest limit so far. The check does not rely on any order between chains.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Member:
 
 
 class MembersRead(NamedTuple):
-    """The reservations and limits that an audit read; `fullest` has reserved the largest share of their own limit."""
+    """The reservations and limits that an audit read; `fullest` has reserved the largest share of their limit."""
 
     separator: str | None  # None if no person's chain shows it
     claims: int  # that reserve

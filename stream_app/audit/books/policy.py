@@ -1,7 +1,7 @@
 """Checks the parameters in a `policy` entry: each member by itself, and all of them together.
 
-This check shares nothing with the worker, because a policy that the worker would reject does not guarantee what it
-says. Numbers are taken as their printed decimals.
+This check shares nothing with the worker's. It is needed because a policy that the worker would reject does not
+guarantee what it states. Each number is taken to be exactly the decimal that is printed.
 """
 
 from math import floor

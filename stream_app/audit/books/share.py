@@ -1,14 +1,14 @@
 """The share of the budget that a scheme proposes for one step.
 
-E is the budget, S the spend on landmarks, M the largest spend on a regular step, and R the landmarks at or after the
-step plus the unused spare. Uniform and Adaptive give a landmark `a = min((E - S) // (R + 1), (E - S - M) // R)`.
-Balanced gives it `a = max(0, E - max(G, M) - S) // R`, with G the regular share of E; Skip gives it nothing. A regular
-step gets `E - S - R*a`. BD and BA treat landmarks like Uniform. If windows are longer than a step, M is the largest sum
-of regular spends in a window, and a regular step's share here is for its whole window (window.py). At user level, R is
-the rest of the length, and every step gets `(E - S) // R`.
+E is the budget, S the spend on landmarks, M the largest spend on a regular step, and R the number of landmarks at or
+after the step plus the unused spare. Uniform and Adaptive give a landmark
+`a = min((E - S) // (R + 1), (E - S - M) // R)`. Balanced gives it `a = max(0, E - max(G, M) - S) // R`, with G the
+regular share of E; Skip gives it nothing. A regular step gets `E - S - R*a`. BD and BA treat landmarks like Uniform. If
+windows are longer than a step, M is the largest sum of regular spends in a window, and a regular step's share here is
+for its whole window (window.py). At user level, R is the remaining length, and every step gets `(E - S) // R`.
 
-A share is a function of S, M and R, in nano-epsilon, and of whether the step is a landmark; a share of 0 perturbs
-nothing.
+A share is a function of S, M and R, in nano-epsilon, and of whether the step is a landmark; with a share of 0, nothing
+is perturbed.
 """
 
 from collections.abc import Callable

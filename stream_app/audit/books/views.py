@@ -2,12 +2,12 @@
 
 The budgets of a base and its views add up for histories that differ on the landmarks and on one event. So they must
 protect the same units, and a base's landmark must be a landmark in every view. All versions up to the end are compared:
-a base and a view may register a landmark in either order, and the check relies on no order between chains.
+a base and a view may register a landmark in either order, and the check does not rely on any order between chains.
 
-The sums of a view's chain hold for its own landmarks and events. If a view spent budget on something that its base
-protects differently, no sum counts that spend in the way that the base guaranteed. So these two findings mean a
-violated guarantee, not an integrity error. Nobody was guaranteed a landmark that only the view has, and extra landmarks
-only make the view's sums larger.
+The sums of a view's chain apply to the view's own landmarks and events. If a view spent budget on something that
+its base protects differently, no sum counts that spend as the base's guarantee requires. So these two findings mean a
+violated guarantee, not an integrity error. A landmark that only the view has was not guaranteed to anyone, and extra
+landmarks only make the view's sums larger.
 """
 
 from collections.abc import Iterator

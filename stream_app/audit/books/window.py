@@ -1,14 +1,15 @@
 """The windows of a version that protects w consecutive steps: regular steps' shares and windows' losses.
 
-Let A be what the landmarks leave of the budget: E - S - R*a (see share.py), or E - w*e1 at level w-event. Here e1 is
-the cost of a private dissimilarity, E // 2w, or 0 if dissimilarities are released. A regular step may spend the part of
-A that the last w - 1 steps left; landmarks among them are counted elsewhere. BD proposes half of that part. BA proposes
-u = A // w for each step since the last regular publication, after that publication has been paid back: if k units were
-spent on step l, the steps up to l + k - 1 pay them back by publishing nothing. The other schemes propose u. Each event
-also costs e1, published or not.
+Let A be the part of the budget that the landmarks leave: E - S - R*a (see share.py), or E - w*e1 at level w-event. Here
+e1 is the cost of a private dissimilarity, E // 2w, or 0 if dissimilarities are released. A regular step may spend the
+part of A that the last w - 1 steps left; landmarks among them are counted elsewhere. BD proposes half of that part. BA
+proposes u = A // w for each step since the last regular publication, after that publication has been paid back: if k
+units were spent on step l, the steps up to l + k - 1 pay them back by publishing nothing. The other schemes propose u.
+Each event also costs e1, published or not.
 
-A version waits while windows, its own or those of an earlier version, contain steps that an earlier version spent on.
-Versions can have steps of different lengths, so the spends that matter to the next version are stored in milliseconds.
+A version waits as long as any window, its own or an earlier version's, contains a step on which an earlier version
+spent budget. Versions can have steps of different lengths, so the spends that matter to the next version are stored in
+milliseconds.
 """
 
 from collections import deque

@@ -1,4 +1,4 @@
-"""A cache of release entries' text for later entries, because most series have the same figures as earlier ones.
+"""Caches the text of release entries for later entries, because most series have the same figures as earlier ones.
 
 The figures of an entry, from its decision to its release's hash, follow from the share, the spend on landmarks, the
 peak, and whether its step is a landmark. They are written once for all series that reach the same text from the same

@@ -1,11 +1,11 @@
 """The share formula of one step with its numbers filled in: the calculation of `share.py`, written out.
 
 E is the budget, S the epsilon spent on landmarks, M the largest spend on another step, R the number of landmarks at or
-after the step plus the unused spare, and G the share of Balanced for regular steps. At user level, R is the rest of the
+after the step plus the unused spare, and G the share of Balanced for regular steps. At user level, R is the remaining
 length. If any w consecutive steps are protected together, M is the largest sum of spends on other steps in a window.
 Then e1 is the cost of a private dissimilarity, P (at level w-event) or A (at level landmark) is what windows may spend,
-and H is the sum spent on the other steps of the window that ends here, except for landmarks. If units are protected,
-landmarks have no share, w is the number of units in a window, and R is the rest of the spare. BA counts steps: f is the
+and H is the sum spent on the other steps of the window that ends here, excluding landmarks. If units are protected,
+landmarks have no share, w is the number of units in a window, and R is the remaining spare. BA counts steps: f is the
 first processed step, l the last published one, with spend s, and i the current one. Amounts are whole numbers of
 nano-epsilon; `//` rounds down.
 """

@@ -28,9 +28,9 @@ class UndecidedError(Exception):
 
 
 class Inquiry:
-    """Explains one step with `answer`, given the lines of a ledger and then, if wanted, of its releases.
+    """Explains one step with `answer`, after being fed the lines of a ledger and, optionally, those of its releases.
 
-    Lines of other series are skipped. For lines after the step, only the position is used.
+    Lines of other series are skipped. Lines after the step are used only for their position.
     """
 
     def __init__(self, series: str, timestamp: int) -> None:

@@ -1,4 +1,4 @@
-"""The domain of each single member of a policy, in one table for each object of the policy."""
+"""The domain of each individual member of a policy, with one table for each object in the policy."""
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction

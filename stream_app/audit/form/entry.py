@@ -59,7 +59,7 @@ class PolicyEntry(NamedTuple):
 
 
 class DummiesEntry(NamedTuple):
-    """The landmarks of the preceding policy were drawn: some real, some dummies. No landmark may be added later."""
+    """States that the preceding policy's landmarks were drawn: some real, some dummies. None may be added later."""
 
     series: str
     sequence: int

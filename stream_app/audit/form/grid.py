@@ -1,6 +1,6 @@
 """The grid of a number: its points, and whether it has any.
 
-All computations use exact fractions; numbers are taken as their printed decimals.
+All computations use exact fractions; each number is taken to be exactly the decimal that is printed.
 """
 
 from collections.abc import Mapping

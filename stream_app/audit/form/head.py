@@ -21,7 +21,7 @@ class Leaf(NamedTuple):
 
 
 class Leaves(NamedTuple):
-    """Some leaves of a later head; `first` is the index of the first of them among all leaves of that head."""
+    """Some of the leaves of a later head; `first` is the index of the first one among all leaves of that head."""
 
     partition: int
     head: int  # the head's number

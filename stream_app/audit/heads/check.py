@@ -1,8 +1,8 @@
 """The chain of signed heads in each partition: signatures, numbers, links, and Merkle roots of leaves.
 
 The heads prove that the ledger still contains what it contained when each head was signed, even against an attacker who
-recomputes every hash. Entries after a partition's last head can be cut off without notice. The last heads can also be
-cut off, together with the entries that they cover, unless a witness kept these heads. A head without the signature of a
+recomputes every hash. Entries after a partition's last head can be cut off unnoticed. The last heads can also be cut
+off, together with the entries that they cover, unless a witness kept these heads. A head without the signature of a
 trusted key is a finding and has no other effect: its number, its leaves, and its statements about topic and partitions
 are ignored.
 """

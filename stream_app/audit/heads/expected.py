@@ -2,7 +2,7 @@
 
 chain.py checks that a chain is complete up to an entry. This module compares the hash that an entry claims with the
 hash that was signed for its position. In an audit of a whole ledger, all leaves arrive before the entries, and each is
-kept until its entry arrives. This takes 40 bytes per leaf and about 400 per series. If the audit runs beside a live
+kept until its entry arrives. This takes 40 bytes per leaf and about 400 per series. If the audit runs alongside a live
 worker, an entry arrives before its leaf. Each entry is then kept, in 40 bytes, until a leaf covers it.
 """
 
@@ -36,7 +36,7 @@ class _SignedEntries:
 class ExpectedEntries:
     """Compares entries with signed leaves; `tell` is called with findings.
 
-    `late` keeps entries for later leaves.
+    If `late` is set, entries are kept for leaves that arrive later.
     """
 
     def __init__(self, tell: Callable[[Finding], None], *, late: bool = False) -> None:

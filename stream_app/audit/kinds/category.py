@@ -1,4 +1,4 @@
-"""One answer out of a few: a category, or the item that most contributors chose."""
+"""One answer out of a few: a category, or the item that the most contributors chose."""
 
 from dataclasses import dataclass
 from fractions import Fraction

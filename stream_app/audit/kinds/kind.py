@@ -1,4 +1,4 @@
-"""What the audit must know of a value kind; mypy names what a kind lacks."""
+"""What the audit must know about a value kind; mypy reports anything that a kind lacks."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ COMMON: Mapping[str, Domain] = {"clamp": FLAG, "invalid": ANY}
 class ValueKind(ABC):
     """A policy's `value` of one kind, with the policy's `collect`, which is empty if nothing is collected.
 
-    Everything but `members` needs a `value` that was checked.
+    Everything except `members` requires a checked `value`.
     """
 
     value: Members

@@ -1,7 +1,8 @@
 """The values that a policy allows: points, estimates, and distances that are compared with the noise.
 
-An estimate that is off the grid, or that does not follow from its measurement, could carry information that cost no
-budget. Points are compared by their JSON text, because in Python 1, 1.0 and true are equal and objects have no order.
+An estimate that is off the grid, or that does not follow from its measurement, could carry information on which no
+budget was spent. Points are compared by their JSON text, because in Python 1, 1.0 and true are equal and objects have
+no order.
 """
 
 from abc import ABC, abstractmethod

@@ -1,4 +1,4 @@
-"""The data for a report's plots: releases of chosen series, and all epsilon spent, by time.
+"""The data for a report's plots: the releases of chosen series, and all epsilon spent over time.
 
 The data is read in a second pass over the ledger. The first pass finds the series that lost the most, however many
 series there are; the second keeps only the points of those series.

@@ -23,8 +23,8 @@ class StandingInquiry:
     """Reads the lines of a ledger; `answer` returns the budget report of the named series or person.
 
     `lifetime_nano` is the limit on a series' total over its versions. If it is None, the limit is the amount that the
-    series reserved, or otherwise its first epsilon. `separator` is the configured separator, or "" if the ledger has to
-    show it. All series whose ids begin with the name are followed, because the limit that shows the separator may come
+    series reserved, or otherwise its first epsilon. `separator` is the configured separator, or "" to learn it from the
+    ledger. All series whose ids begin with the name are followed, because the limit that reveals the separator may come
     last.
     """
 

@@ -1,4 +1,4 @@
-"""``audit``: check a ledger with a second implementation of its arithmetic; line 1 is the verdict.
+"""``audit``: check a ledger with a second implementation of its arithmetic; the first line is the verdict.
 
 To write the page and the picture, and to compute the losses of series, the command reads the ledger again.
 """

@@ -1,4 +1,4 @@
-"""``verify FILE``: find a lower bound on what releases reveal, from real decisions on neighbours."""
+"""``verify FILE``: find a lower bound on what releases reveal, from real decisions on neighbouring histories."""
 
 import argparse
 import sys

@@ -1,7 +1,7 @@
-"""``watermark SERIES...``: end steps of collected data or of several readings, once or periodically.
+"""``watermark SERIES...``: end steps that collect data or take several readings, once or periodically.
 
-The time is given, or comes from this command's clock; a worker's clock never ends a step. Each record has a fresh seed,
-which is kept only in the record.
+The time is given by the user or comes from this command's clock; a worker's clock never ends a step. Each record has a
+fresh seed, which is kept only in the record.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Signs of wrong input: unreadable rows, and doubts about a whole file, which ``--accept`` lets pass."""
+"""Signs of wrong input: unreadable rows, and doubts about a whole file, which ``--accept`` overrides."""
 
 import argparse
 import sys

@@ -134,7 +134,7 @@ def hindrances_of(document: object) -> Iterator[str]:
 
 
 class Weaker(NamedTuple):
-    """A later version in a file that is weaker than the previous one if nothing is processed in between."""
+    """A later version in a file that, if nothing is processed in between, is weaker than the previous one."""
 
     place: str
     version: int

@@ -1,4 +1,4 @@
-"""The last minutes of one endpoint, in memory: a few hundred bytes per sample, up to a maximum number."""
+"""The last minutes of one endpoint, in memory: a few hundred bytes per sample, up to a maximum number of samples."""
 
 from collections import deque
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""The page's only style sheet; the page's policy names its hash, so no other style takes effect."""
+"""The page's only style sheet; the page's Content-Security-Policy names its hash, so no other style takes effect."""
 
 from base64 import b64encode
 from hashlib import sha256
