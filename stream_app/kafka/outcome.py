@@ -83,7 +83,7 @@ Starts = Mapping[tuple[str, int], int]
 
 @dataclass(slots=True)
 class Outcome:
-    """Counts of records by outcome; those in ``kept`` wait in an open step or had no reported effect."""
+    """Counts of records by outcome; ``kept`` counts records that wait in an open step or had no reported effect."""
 
     sent: int
     answered: int = 0

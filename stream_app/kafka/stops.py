@@ -198,7 +198,7 @@ REASONS: Final[dict[StopReason, Advice]] = {
 class PartitionStoppedError(LoggableError):
     """A partition that must not continue; its input stays unacknowledged, and other partitions are not affected.
 
-    ``reason`` is a short code for metrics and logs; the sentences hold offsets, ids and counts, never a raw value.
+    ``reason`` is a short code for metrics and logs; the sentences contain offsets, ids and counts, never a raw value.
     """
 
     def __init__(self, partition: int, reason: StopReason, asked: str, found: str, remedy: str = "") -> None:

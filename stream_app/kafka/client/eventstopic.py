@@ -1,11 +1,11 @@
-"""Watches whether the events topic is still the one that the offsets in the state refer to.
+"""Checks that the events topic is still the one to which the offsets in the state refer.
 
-If it is deleted and created again, it becomes another topic, in which the old offsets are meaningless. A consumer
-fetches by name and may have read the new topic, so a batch takes effect only if the topic is still the old one after
-the fetch. Because ids are never reused, it was then also the old one during the fetch.
+A topic that is deleted and created again is a different topic, in which the old offsets are meaningless. A consumer
+fetches by name and may have read the new topic, so a batch takes effect only if the topic still has its old id after
+the fetch. Because ids are never reused, the topic then had the same id during the fetch.
 
-The topic can also get more partitions. Producers then place series by the new count, some of them in partitions that
-nobody reads.
+The topic can also gain partitions. Producers then assign series to partitions by the new count, and some of these
+partitions have no reader.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Explains why the brokers could not be used: names the request, the answer and the remedy, but no passwords."""
+"""Explains why a request to the brokers failed: the request, the answer and the remedy, without passwords."""
 
 import asyncio
 import logging
@@ -39,7 +39,7 @@ def unauthorized(error: BaseException | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A request to the brokers, what was found instead, and the operator's remedy."""
+    """What was asked of the brokers, what was found instead, and what the operator can do."""
 
     asked: str
     found: str

@@ -1,6 +1,6 @@
 """Compares the beginnings and ends of a partition's logs with those that its row requires.
 
-A log whose beginning or end was lost must neither give budget back nor allow anything to be processed twice:
+If the beginning or end of a log is lost, no budget may be given back and nothing may be processed twice:
 
 * A changelog that begins later than the row allows lacks rows of idle series, which would start over.
 * A ledger that begins later, or ends sooner, lacks entries, and `recover` would not know what the entries spent.
@@ -55,7 +55,7 @@ class AnsweredInput(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """A log that lacks something it must contain."""
+    """A log that lacks required content."""
 
     reason: StopReason
     asked: str

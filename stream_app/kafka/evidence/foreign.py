@@ -1,9 +1,10 @@
 """Finds records that another application wrote into this application's topics.
 
-Every output carries the `input` header, whoever wrote it, and another application with the same key writes the same
-bytes. Only the producer id in the batch header distinguishes the applications: the brokers assign it to a transactional
-id, and thus to one application and partition. A working owner need not read anything to rule out other writers: the
-owner's next batch begins right after the marker of its last transaction only if there are no other writers.
+Every output carries the `input` header, no matter which application wrote it, and an application with the same key
+writes the same bytes. Only the producer id in the batch header distinguishes the applications: the brokers assign it to
+a transactional id, and thus to one application and partition. A working owner need not read anything to rule out other
+writers: the owner's next batch begins right after the marker of its last transaction only if there are no other
+writers.
 """
 
 from collections.abc import Collection, Mapping
@@ -57,7 +58,7 @@ def stray(record: Any) -> PartitionStoppedError:
 
 
 class Ownership:
-    """The offset where the next batch of each output topic must begin, for one partition and one owner."""
+    """The offset at which the next batch in each output topic must begin, for one partition and one owner."""
 
     def __init__(self, brokers: Brokers, partition: int) -> None:
         self._brokers, self._partition = brokers, partition

@@ -2,8 +2,8 @@
 
 Such outputs exist for one of two reasons. Either the end of the changelog was lost, including the row, or a late copy
 of an earlier request committed a partly written batch (KIP-890). In the second case, each log contains only the
-beginning of the batch's outputs, or none of them. The input is processed once more, starting at the row. An output that
-exists is skipped; one that is missing after the end of its log is published now, with the same bytes.
+beginning of the batch's outputs, or none of them. The input is processed once more, starting at the row. Outputs that
+exist are skipped. Outputs that are missing after the end of their log are published now, with the same bytes.
 """
 
 from collections.abc import Callable, Mapping, Sequence

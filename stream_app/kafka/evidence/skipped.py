@@ -2,9 +2,9 @@
 
 A worker's group offset never passes unprocessed input, and every processed record has an output that names it, with two
 exceptions: a contribution, and a watermark that closes nothing. While the steps that these records belong to are open,
-the group's offset stays before them. If there are records between the last input that outputs name and the group's
-offset, somebody must therefore have advanced that offset; this is uncertain only for those two kinds. Offsets without a
-record are transaction markers.
+the group's offset stays before them. So if there are records between the last input that outputs name and the group's
+offset, somebody must have advanced that offset. This is uncertain only if the records are of those two kinds. Offsets
+without a record are transaction markers.
 
 A reading of a unit has no output either, and the group's offset passes it at once: input of series with units below
 that offset counts as processed.

@@ -49,11 +49,11 @@ class WholeFetch(faust.Schema[Any, Any]):
 
 
 class Assignor(PartitionAssignor):
-    """Faust's assignor, with a name that contains the separator after persons' names.
+    """Faust's assignor, whose name contains the separator that ends a person's name.
 
-    The brokers admit a worker to a group only if the worker's assignor has the same name as the group's. Two workers
-    that use different separators to place series and to store persons' budgets would each spend the same person's
-    budget.
+    The brokers admit a worker to a group only if the worker's assignor has the same name as the group's. Workers with
+    different separators would assign series to different partitions and keep separate budgets for the same person, so
+    that person's budget would be spent twice.
     """
 
     @property
@@ -66,8 +66,8 @@ class Assignor(PartitionAssignor):
 class Recovery(FaustRecovery):
     """Faust's recovery, used only for standby copies: an owned partition restores itself (`Restorer`).
 
-    In Faust, no partition of a worker continues until the last one has been read back. Faust also waits for the last
-    *record* of the changelog, which in a transactional log is a marker that consumers never receive. Here, a copy is
+    In Faust, all partitions of a worker wait until the slowest one has been read back. Faust also waits for the last
+    *record* of the changelog. In a transactional log, this is a marker that consumers never receive. Here, a copy is
     complete when the consumer's position has passed the end of the log.
     """
 

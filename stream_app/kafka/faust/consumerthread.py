@@ -33,7 +33,7 @@ _IDLE_SHARE = 50
 
 
 class ConsumerEndedError(KafkaConnectionError):
-    """The consumer's thread has ended, as it does with the worker, and accepts no more requests."""
+    """The consumer's thread has ended, as it does when the worker ends, and accepts no more requests."""
 
 
 class ConsumerThread(driver.AIOKafkaConsumerThread):

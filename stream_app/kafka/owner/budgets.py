@@ -1,4 +1,4 @@
-"""Counts budgets, limits and losses over series and persons, by the policy labels of the metrics."""
+"""Counts budgets, limits and losses over series and people, by the policy labels of the metrics."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -85,7 +85,7 @@ def counted_budgets(rows: Iterable[RowReader]) -> BudgetCounts:
 
 
 class _Planned(NamedTuple):
-    """What says whether the budgets of some series are used up as planned; all columns have equal length."""
+    """The data that shows which series have used up their budgets as planned; all columns have equal length."""
 
     ends: "list[_PlannedEnd]"
     first_steps: Ints
@@ -193,7 +193,7 @@ _LITTLE: Final = float(USED_UP[-1])
 
 
 class _PlannedEnd(NamedTuple):
-    """The step until which a budget must last, apart from spare landmarks; a small remainder after it is planned."""
+    """The step until which a budget must last, not counting spare landmarks; a small remainder after it is planned."""
 
     step: int
     from_first: bool = False
@@ -243,7 +243,7 @@ def show_budgets(metrics: Metrics, labels: PolicyLabels, counts: BudgetCounts) -
 
 
 class CapCounts:
-    """The number of persons with a limit, by class of the unreserved share of that limit."""
+    """The number of people with a limit, by class of the unreserved share of that limit."""
 
     def __init__(self) -> None:
         self.left: Counter[str] = Counter()  # by class

@@ -1,9 +1,11 @@
 """A partition's rows on this machine: a copy of the changelog that is brought up to date or discarded.
 
-Three events make a local copy worthless. The changelog topic was deleted and created again. The changelog ends before
-the copy does, in which case the partition stops. Or the changelog lost its tail and has since grown from an earlier
-point. The last event is recognized by the ``life`` field of the partition rows, by a different record at the copy's
-last offset, or by the absence of that record if no later partition row exists.
+A local copy is worthless in three cases:
+
+* The changelog topic was deleted and created again. * The changelog ends before the copy does; the partition then
+stops. * The changelog lost its tail and has since grown from an earlier point. This is recognized by the ``life`` field
+of the partition rows, by a different record at the copy's last offset, or by the absence of that record if no later
+partition row exists.
 """
 
 import logging
@@ -127,9 +129,9 @@ def tell_discarded(metrics: Metrics, partition: int, damage: DamagedCopyError | 
 class StandbyCopies:
     """Copies of rows that other workers own, so that a takeover reads only newer records.
 
-    At a takeover, a copy that lacks a record of its changelog, or contains one that the changelog lost, would seem
-    complete. Such a copy is therefore discarded, or no longer written, as soon as possible; the next assignment starts
-    the copy over.
+    A copy that lacks a record of its changelog, or contains one that the changelog lost, would seem complete at a
+    takeover. As soon as possible, such a copy is therefore discarded or receives no more writes; the next assignment
+    starts it over.
     """
 
     def __init__(self, rows: Rows, metrics: Metrics) -> None:

@@ -4,9 +4,10 @@ An aborted record remains visible to anyone who reads uncommitted records. Its r
 another release for the same step would spend budget twice. The worker writes a batch's ledger entries before its
 releases, so the entry for every release is found here.
 
-Committed entries beyond the restored state are binding as well: either the end of the changelog was lost, and the state
-with it, or only part of a batch was committed. Input with committed outputs (*answered* input) is processed once more
-to rebuild the state; only outputs missing from the logs are written (`stream_app.kafka.evidence.outputs`).
+Committed entries beyond the restored state are binding as well. They exist if the end of the changelog was lost
+together with the state, or if only part of a batch was committed. Input with committed outputs (*answered* input) is
+processed once more to rebuild the state; only outputs missing from the logs are written
+(`stream_app.kafka.evidence.outputs`).
 """
 
 from collections.abc import Callable, Sequence

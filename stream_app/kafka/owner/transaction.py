@@ -9,7 +9,8 @@
 
 If a batch's topic was recreated, nothing of the batch is released: the brokers are asked after the whole batch was
 fetched, and only entries are sent before the answer arrives. These entries are then aborted. As in every failed batch,
-they count as spent for anyone who reads uncommitted records. That is more than was released, never less.
+they count as spent for anyone who reads uncommitted records. The amount counted may exceed what was released, but it is
+never less.
 """
 
 import asyncio

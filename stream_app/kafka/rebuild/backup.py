@@ -4,8 +4,9 @@ Both files end with a line that says how far the input was processed, ``{"end":{
 that ends at an offset names every refused record below that offset. The events below that offset that no reject names
 are therefore exactly the accepted ones, and only these are sent. Under the same key, policies and configuration, each
 event produces the same bytes as the first time, because refused records had changed nothing. If refused events were
-sent too, an event that had been too far in the future could be accepted now, even though another event has measured its
-step since. Events after the end of the rejects are not sent, because nobody knows whether they were refused.
+sent too, an event that was once too far in the future could be accepted now, although another event has since been
+measured for its step. Events after the end of the rejects are not sent, because it is unknown whether they were
+refused.
 """
 
 import asyncio

@@ -1,10 +1,10 @@
-"""A dry run of a partition's start, to see whether it would continue as before, with or without the old keys.
+"""A dry run of a partition's start, which shows whether it would continue as before, with or without the old keys.
 
 The run reads back what a worker reads at startup, and processes the waiting input with the worker's own code; it writes
-nothing. Workers may keep running in the meantime. Committed, binding and waiting records are read in this order, so the
-result is one that a worker could have found when it started.
+nothing. Workers may keep running in the meantime. The run reads committed, then binding, then waiting records, so a
+worker could have found the same result when it started.
 
-Some crash schedules need an old key. The dry run shows them as follows:
+Some sequences of events around a crash need an old key. The dry run shows them as follows:
 
 * Entries of an aborted batch bind (`stream_app.kafka.owner.tail`). Without the key of an event in it, the event is
   rejected, its entry is not computed again, and the partition stops for good: `Tail` reports this here first.
@@ -16,8 +16,8 @@ Some crash schedules need an old key. The dry run shows them as follows:
 
 Two runs over the same records, with the whole key and with the keys that remain, show what would be lost without the
 old keys. A gain cannot hide a loss: releases are compared step by step, and records one by one. If no record is
-processed differently and no release is missing, both runs gave the same result, because the first difference is either
-a record that only one of them rejects, or an open step that only one of them skips.
+processed differently and no release is missing, both runs gave the same result: the first difference would be a record
+that only one run rejects, or an open step that only one run skips.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
@@ -102,7 +102,7 @@ class Run:
 
 
 class Shortfall:
-    """The differences between two runs over the same records, one with the whole key, one with what remains of it."""
+    """The differences between two runs over the same records: one with the whole key, one with the remaining keys."""
 
     def __init__(self, whole: Run, later: Run) -> None:
         self.otherwise = 0  # records that only one of the runs rejects

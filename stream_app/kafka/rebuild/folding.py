@@ -24,7 +24,7 @@ from stream_app.privacy.units.steps import takes_over
 
 
 class Releases:
-    """The releases of successive input offsets, by hash; an entry must name each of them."""
+    """The releases of successive input offsets, by hash; each must be named by an entry."""
 
     def __init__(self, batches: AsyncIterator[list[Any]], partition: int, *, whole: bool) -> None:
         """Start; if ``whole`` is false, the beginning of the ledger is lost, and early entries may be missing."""

@@ -1,8 +1,8 @@
 """Releases lost with their input, once the operator has accepted the loss.
 
-The operator accepts the loss with `recover --accept-lost-releases`. Nobody can compute such a release again. As the
-ledger says, its step remains processed and its epsilon spent; nothing is published for it. The series continues from
-the last known release of its period. If there is none, the series is closed.
+The operator accepts the loss with `recover --accept-lost-releases`. Nobody can compute such a release again. Its step
+remains processed and its epsilon remains spent, as the ledger records; nothing is published for the step. The series
+continues from the last known release of its period. If there is none, the series is closed.
 """
 
 from collections import Counter

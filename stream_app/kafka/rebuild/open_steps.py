@@ -1,11 +1,11 @@
-"""Open steps of collected or multi-reading series, found again in the input after rows are lost.
+"""Open steps of collected or multi-reading series, recovered from the input after rows are lost.
 
-The ledger and releases show which steps were closed. Which steps are open depends on watermarks or readings, which
-leave no other trace.
+The ledger and releases show which steps were closed. Only watermarks or readings in the input show which steps are
+open.
 
-The module also finds aborted ledger entries whose input was deleted, which means that nobody will compute them again.
-Readers of uncommitted records may have seen them, so their epsilon counts as spent. Recovery therefore adopts these
-entries and their releases byte for byte, and the chains continue after them.
+The module also finds aborted ledger entries whose input was deleted, so that no worker will compute them again. Readers
+of uncommitted records may have seen them, so their epsilon counts as spent. Recovery therefore adopts these entries and
+their releases byte for byte, and the chains continue after them.
 """
 
 import asyncio

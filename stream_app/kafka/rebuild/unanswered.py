@@ -1,7 +1,7 @@
 """Input that has no output although later input was rejected: its own reject may be lost.
 
-Rejects are named nowhere else, so only the content of an input shows which result it must have. If a series' steps
-accept one observation each, every observation is answered by a release or a reject. A record that cannot be read is
+No other topic refers to rejects, so only the content of an input shows which output it must have. If a series' steps
+accept one observation each, every observation results in a release or a reject. A record that cannot be read is
 rejected. Any other record may need no output: a contribution, a reading, or a watermark that closes no step.
 """
 

@@ -1,4 +1,4 @@
-"""What every kind must answer, what it answers unless it says otherwise, and how one part of a value may move."""
+"""The interface that every kind implements, its defaults, and the model of how a part of a value changes over time."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ Columns = NDArray[np.float64]
 
 
 class Model(NamedTuple):
-    """How one part of a value may move: the drifts q of its models, and its declared range."""
+    """How a part of a value may change over time: the drifts q of its models, and its declared range."""
 
     drifts: tuple[float, ...]  # variance per step, ascending
     bounds: tuple[float, float] | None
