@@ -1,11 +1,9 @@
 """A partition's rows on this machine: a copy of the changelog that is brought up to date or discarded.
 
-A local copy is worthless in three cases:
-
-* The changelog topic was deleted and created again. * The changelog ends before the copy does; the partition then
-stops. * The changelog lost its tail and has since grown from an earlier point. This is recognized by the ``life`` field
-of the partition rows, by a different record at the copy's last offset, or by the absence of that record if no later
-partition row exists.
+A local copy is worthless in three cases. The changelog topic was deleted and created again. The changelog ends before
+the copy does; the partition then stops. Or the changelog lost its tail and has since grown from an earlier point. This
+last case is recognized by the ``life`` field of the partition rows, by a different record at the copy's last offset, or
+by the absence of that record if no later partition row exists.
 """
 
 import logging
