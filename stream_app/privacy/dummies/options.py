@@ -5,8 +5,8 @@ step can join, and the landmarks are the only option. Scores are at most 0, and 
 the landmarks. Their sensitivity is 1: for a fixed option, adding or removing one landmark changes
 
 * `count`, which is minus the number of dummies, by exactly 1;
-* `proximity` by less than 1. It is minus the mean distance of all the option's steps from the nearest landmark, in
-  lengths of the range. It lies within -1 .. 0, because a distance is 1 without landmarks and 0 for a landmark itself.
+* `proximity` by less than 1, because it lies within -1 .. 0. It is minus the mean distance of all the option's steps
+  from the nearest landmark, in lengths of the range; a distance is 1 without landmarks and 0 for a landmark itself.
 
 The exponential mechanism's own loss covers this. It does not cover the fact that the landmarks determine *which*
 options there are. Source: Katsomallos 2022, section on the release of options.
