@@ -1,7 +1,7 @@
-"""Checks made on a record before its series processes it, each in one form for a single record and one for many.
+"""Checks of a record before its series processes it, each with a form for one record and a form for many.
 
-If a check does not support many records, or if a limit is set that `LIMITS` does not name, then no records are
-processed or counted together.
+If a check has no form for many records, or if a limit that `LIMITS` does not name is set, no records are processed or
+counted together.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ class Many(NamedTuple):
 
 
 class Check(NamedTuple):
-    """A check of a record, in the forms that ``decision``, columns, counting and recalls use.
+    """A check of a record, with the forms that are used by ``decision``, columns, counting and recalls.
 
     A form that is not defined is None.
     """

@@ -1,8 +1,9 @@
 """The contents of the open steps of a partition's series: one mutable object, in memory only.
 
-None of it is ever written; a worker that loses it reads the input again from `Collection.floor` onwards. Contributors
-are kept as digests under a random key that only this object holds. A digest in a swap file or a dump therefore reveals
-nothing to anyone who has the noise key, and nothing to anyone at all once this process has ended.
+These contents are never written. A worker that loses them reads the input again from `Collection.floor` onwards.
+Contributors are kept as digests under a random key that only this object holds. Someone who has the noise key therefore
+learns nothing from a digest in a swap file or a dump, and after this process has ended, nobody can learn anything from
+it.
 """
 
 from array import array

@@ -1,4 +1,4 @@
-"""The inputs to decisions, apart from the log: keys, default policies, limits and series routing."""
+"""All inputs to decisions except the log: keys, default policies, limits and series routing."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Pure processing of records one by one, in order, each with the rows that earlier records changed."""
+"""Processes records one by one and in order, without side effects; each sees the rows that earlier records changed."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial

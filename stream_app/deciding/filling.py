@@ -1,11 +1,11 @@
 """Fills steps from many records: items enter open steps, and items or watermarks close steps.
 
-An item is a contributor's contribution or a reading at a moment. It is stored in the open step of its time, under its
-contributor, its moment or its unit. Checks run in the usual order: time, state, value. An item's content changes only
-its open step. The item's time alone determines which steps it closes, and when.
+An item is a contributor's contribution or a reading at one point in time. It is stored in the open step that contains
+its time, by contributor, timestamp or unit. Checks run in the usual order: time, state, value. An item's content
+changes only its open step. Only the item's time determines which steps it closes, and when.
 
-These records change a series' row and the partition's `Collection` together. `recalled` restores the memory from
-records processed earlier, and the result equals the memory of a worker that did not crash.
+These records change a series' row and the partition's `Collection` together. `recalled` restores the collection from
+records processed earlier; the result is the same as in a worker that did not crash.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Persons, their names, rows and reservations, and the one budget that bounds all series of a person.
+"""People: their names, rows and reservations, and the single budget that limits all series of a person.
 
 A person (or household) owns several series. A person's name is the part of a series id before the first separator, or
 the whole id if it has no separator. The limit is stored in a separate chain, named person + separator; no series may

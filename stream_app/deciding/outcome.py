@@ -40,7 +40,7 @@ class ProcessedRecord:
 
 
 class RejectedRecord(NamedTuple):
-    """A record that changed nothing: the reason, and the key and bytes of the output.
+    """A record that changed nothing, with the reason and with the key and bytes of the output.
 
     The output has the record's timestamp.
     """
@@ -56,7 +56,7 @@ class CountedContribution:
 
 
 class WatermarkAdvance(NamedTuple):
-    """A watermark that advanced its series: the row after the watermark, and the steps it closed, in order.
+    """A watermark that advanced its series, with the row after the watermark and the steps it closed, in order.
 
     ``adopted`` is the adoption of a default policy that begins with the watermark. This adoption comes before the
     steps, each of which has a release and one entry.

@@ -1,7 +1,7 @@
-"""Rebuilds rows from the ledger and releases alone, by applying the same fold to published noisy values.
+"""Rebuilds rows from the ledger and releases alone, by applying the worker's fold to published noisy values.
 
-All content of a row follows from releases, so a lost state table can be rebuilt as long as its ledger and releases
-exist.
+All contents of a row can be derived from releases, so a lost state table can be rebuilt as long as its ledger and
+releases exist.
 """
 
 from collections.abc import Iterable, Mapping

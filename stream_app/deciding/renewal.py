@@ -1,9 +1,9 @@
-"""Renewal: at public bounds in time, a new version of a policy begins with its remaining landmarks.
+"""Renewal: at public points in time (bounds), a new version of a policy begins with its remaining landmarks.
 
 A renewal is an ordinary version, numbered one higher. It has the same parameters, but only the remaining landmarks and
-bounds. These include landmarks that were registered late. The spare budget is full again, because new unknown landmarks
-occur in each period. Everything that the previous version jointly protects stays jointly protected, so no renewal is
-weaker. The lifetime bounds the sum that all versions spend.
+bounds. These include landmarks that were registered late. All spare landmarks are available again, because new unknown
+landmarks occur in each period. Everything that the previous version jointly protects stays jointly protected, so no
+renewal is weaker. The lifetime limits the total that all versions spend.
 
 A bound counts if it lies between two processed steps of one version: after the start of the earlier step, and at or
 before the start of the later one. Each bound is therefore checked once, at the first step processed at or after it,

@@ -32,7 +32,7 @@ them twice would make a row too large for any topic.
 
 
 class Views(NamedTuple):
-    """The views of a series: first those that have begun, then those whose refusal was reported."""
+    """The views of a series: those that have begun, and those whose refusal was reported."""
 
     begun: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()

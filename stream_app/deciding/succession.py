@@ -1,7 +1,7 @@
-"""The version that renews a row's policy, and the name under which the state table shares it.
+"""The version that renews a row's policy, and the name under which series share this version in the state table.
 
-A renewed default policy stays shared: it depends only on the default policy and on its remaining landmarks and bounds.
-All series that renew at the same bound therefore share one version, in memory and in the table.
+A renewed default policy stays shared, because it depends only on the default policy and its remaining landmarks and
+bounds. All series that renew at the same bound therefore share one version, in memory and in the table.
 """
 
 from collections.abc import Mapping

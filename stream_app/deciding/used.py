@@ -7,7 +7,7 @@ from stream_app.words.amount import UsedBudget
 
 
 class MostUsed:
-    """Finds the policy version that used the largest share of its epsilon, as entries are written.
+    """Tracks the policy version that has used the largest share of its epsilon, as entries are written.
 
     The figures in an entry include that entry, and they never decrease within a version: ``landmark_spent_nano`` is S,
     and ``regular_peak_nano`` is the largest cost of another step or window. The last entry of a version therefore shows

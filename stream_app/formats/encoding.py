@@ -55,7 +55,7 @@ Output = tuple[bytes, int, bytes, bytes]
 
 
 class TextForm(NamedTuple):
-    """How the contents of a step become texts: those of one step, or columns of many."""
+    """How the contents of steps are converted to texts: for one step, or for columns of many steps."""
 
     whole: Callable[[Any], Any]
     """Returns an integer as JSON, or in a form that is formatted as JSON."""

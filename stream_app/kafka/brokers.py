@@ -151,7 +151,7 @@ class Brokers(Protocol):
 
 
 class Feed(Protocol):
-    """The consumer that fetches the input for the owner, with a position and a pause per partition."""
+    """The consumer that fetches the owner's input; each partition has a position and can be paused separately."""
 
     async def start(self, partition: int, offset: int) -> None:
         """Start fetching at ``offset``, and pass on the fetched input."""

@@ -22,18 +22,19 @@ is subtracted from what may be spent, ``P = E - w*e1``, and counts in W from the
 Kellaris, Papadopoulos, Xiao, Papadias, Differentially private event sequences over infinite streams, VLDB 2014, theorem
 3.
 
-Steps of units: the release of a step that spends x loses at most x*a/w if a of its units differ, where w is the window
-in units. Any w consecutive units contain at most w differing units, so they lose at most M, the largest x. A unit that
-becomes a landmark before its step is processed enters no release. If n units of processed steps become landmarks, they
-lose at most n*M/w, and S grows by this amount.
+Steps of units: the release of a step that spends x loses at most x*a/w if ``a`` of its units differ, where w is the
+window in units. Any w consecutive units contain at most w differing units, so they lose at most M, the largest x. A
+unit that becomes a landmark before its step is processed enters no release. If n units of processed steps become
+landmarks, they lose at most n*M/w, and S grows by this amount.
 
 Versions: a version with w > 1, and any version after one, spends nothing on a step while one of its own windows
 contains that step and the last step that earlier versions spent on. It also spends nothing while a window of an earlier
 version contains that step and the last step that this earlier version itself spent on. Versions can have steps of
 different lengths, so this is counted in milliseconds. A window of a version does not bind two later versions to each
-other: the lifetime bounds what is protected across many versions. If one of two versions has units, equal units in
-equal windows on one grid need not wait, because the same things are jointly protected. Otherwise, the version waits for
-the longer of both windows, of units or steps, after the last step that was spent on.
+other: the lifetime bounds what is protected across many versions. If at least one of two versions has units, the later
+version need not wait if both have equal units in equal windows on one grid, because the same things are jointly
+protected. Otherwise, it waits for the longer of the two windows, in units or steps, after the last step on which budget
+was spent.
 
 Rule of this file: nothing in it reads a value, a rate or a clock, and no other file changes S, W, m or a window.
 """

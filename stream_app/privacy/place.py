@@ -2,8 +2,8 @@
 
 The functions handle one step, or one step of each of many series if the states are columns (`amounts`).
 
-Every cost of a step goes through `Guard.offered` or `spent`, and every charge without such a cost goes through these or
-`unspent`; `guard` contains the arithmetic.
+Every cost of a step goes through `Guard.offered` or `spent`. Every charge without such a cost goes through these
+functions or `unspent`. The arithmetic is in `guard`.
 """
 
 from typing import assert_never

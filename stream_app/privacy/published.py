@@ -79,7 +79,7 @@ class CloseEntry(NamedTuple):
 
 
 class MemberEntry(NamedTuple):
-    """From here on, all series of a person may together reserve ``cap_nano``.
+    """From this entry on, all series of a person may together reserve at most ``cap_nano``.
 
     The entry is in the person's own chain.
     """

@@ -1,4 +1,4 @@
-"""A rule: the part that policies share if the steps of their series are processed together, as columns.
+"""A rule: the part of a policy that must be equal for series whose steps are processed together, as columns.
 
 Each series has its own budget, landmarks, spare and renewal bounds; the rule contains everything else in a policy.
 """

@@ -4,8 +4,8 @@ Schemes affect utility only: the guard refuses a wrong proposal, so that amount 
 
 E = budget, S = spent on landmarks, W = largest sum of regular costs over a window (M, the largest cost, if windows are
 single steps), R = landmarks at or after the current step, including spare ones; all are integers, and ``//`` rounds
-down. A landmark is offered a share a. A regular step is offered ``A = E - S - R*a``, or its own part of A if windows
-are longer. Source: Katsomallos, Tzompanaki, Kotzinos, Landmark Privacy, CODASPY 2022 (Uniform, Adaptive, Skip);
+down. A landmark is offered a share ``a``. A regular step is offered ``A = E - S - R*a``, or its own part of A if
+windows are longer. Source: Katsomallos, Tzompanaki, Kotzinos, Landmark Privacy, CODASPY 2022 (Uniform, Adaptive, Skip);
 Kellaris et al., Differentially private event sequences over infinite streams, VLDB 2014 (Uniform, BD and BA over
 windows). Balanced is this project's own.
 """

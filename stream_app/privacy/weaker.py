@@ -7,10 +7,11 @@ last processed step, rounded up to a step of the new version (0 if no step was p
 weaker* iff every two neighbours of the current version that differ from d on are neighbours of the new one. So
 
 * ``landmarks``: the remaining landmarks of the current version, including late and drawn ones, are landmarks of the new
-  version from d on. Otherwise those left out, guaranteed to lose one epsilon in all, would spend one each.
+  version from d on. Otherwise the omitted landmarks, which are guaranteed to lose one epsilon in all, would spend one
+  epsilon each.
 * ``window``: ``w'*s' >= w*s + s' - g + (o - o') mod g`` with g = gcd(s, s') and o, o' the times from which steps are
   counted. A window of w*s ms begins anywhere that both grids allow, at worst ``s' - g + (o - o') mod g`` after the
-  start of a new step; whatever lies outside w' steps from there would spend once more.
+  start of a new step; whatever lies beyond w' steps from that point would spend again.
 * ``length``: the remaining steps of a current user level, ``length`` steps from its first (from d if none was
   processed), are landmarks. Otherwise all of its steps except one would spend again.
 * ``neighbours``: all pairs that were neighbours still are: two values, an invalid value and its substitute, items, a

@@ -1,4 +1,4 @@
-"""The fields of a stored row that columns contain: some as figures, the others in the series' period.
+"""The fields of a stored row that can be stored in columns: some as figures, the others in the series' period.
 
 Columns cannot restore any field of a stored row that is not named here. A series that needs such a field is processed
 one by one (`arrive`).

@@ -1,4 +1,4 @@
-"""Counts contributions that open steps accept, without an object for each; others are processed one by one.
+"""Counts contributions to open steps without creating an object for each; others are processed one by one.
 
 Counting a contribution in an open step changes no row, so one check covers all of a series' next contributions.
 """

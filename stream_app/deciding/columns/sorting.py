@@ -1,7 +1,7 @@
 """Selects a batch's records to process together: observations of series whose states are columns.
 
 All records of a series in a batch are processed the same way: together with others, or one by one. Neither way
-therefore needs the results of the other, and the order between series has no effect.
+therefore depends on the results of the other, and the order in which series are processed has no effect.
 """
 
 from collections.abc import Iterable

@@ -52,7 +52,7 @@ _KEPT_BATCHES: Final = 2
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """Series with one rule and one default policy, named by ``default`` (empty if they have their own policies)."""
+    """Series that share a rule and the default policy ``default`` (empty if they have their own policies)."""
 
     number: int
     rule: Rule
@@ -67,7 +67,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Period:
-    """The state of a series that stays constant until its next version or late landmark, and its row texts."""
+    """The part of a series' state that stays constant until its next version or late landmark, with its row texts."""
 
     group: Group
     policy: Policy

@@ -1,7 +1,7 @@
 """The units of a partition's open steps, in rows that are sealed in the state table.
 
-Changes made by a batch's records stay in memory until the batch is written; without a table, as in ``replay``, they
-remain in memory. Nothing else is kept, so memory does not grow with the open steps.
+Changes made by a batch's records stay in memory until the batch is written. Without a table, as in ``replay``, they
+remain in memory. Nothing else is kept in memory, so its size does not grow with the number of open steps.
 """
 
 from collections.abc import Callable, Iterable, Iterator

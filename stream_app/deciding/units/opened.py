@@ -33,8 +33,8 @@ def _one(key: str) -> str:
 class OpenStep:
     """One open step: the version under which it opened, its noise key, and its existing rows as bits.
 
-    It is public which units have a reading, and therefore which rows exist. ``key`` is a fingerprint: only that key
-    opens the rows.
+    Which units have a reading, and therefore which rows exist, is public. ``key`` is the fingerprint of the only key
+    that can open the rows.
     """
 
     index: int

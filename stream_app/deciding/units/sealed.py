@@ -1,8 +1,9 @@
 """Sealed rows of fixed length with 16 units of an open step each; only the key of their epoch can open them.
 
-AES-SIV (RFC 5297) needs no nonce: the associated data name the row's place and its last reading, so no two contents are
-sealed under the same data. A row that was moved, or that belongs to another step or version, cannot be opened. Table
-key: ``u`` + series, a zero byte, and the row number in 8 bytes, counted through all steps.
+AES-SIV (RFC 5297) needs no nonce: the associated data identify the row's place and its last reading, so different
+contents are never sealed with the same associated data. A row that was moved, or that belongs to another step or
+version, cannot be opened. Table key: ``u`` + series, a zero byte, and the row number in 8 bytes, counted through all
+steps.
 
 Anyone with the key and the disk can read the open steps. Once the epoch's key is erased, nobody can, not even from
 deleted rows that survive in log segments and database files.

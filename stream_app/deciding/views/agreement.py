@@ -1,4 +1,4 @@
-"""What a base and its views must protect in the same way so that their budgets add up for the same neighbours."""
+"""The parts of protection on which a base and its views must agree, so that budgets add up for the same neighbours."""
 
 from dataclasses import replace
 from typing import NamedTuple

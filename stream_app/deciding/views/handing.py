@@ -1,8 +1,8 @@
 """Passes a record to a series and its views in one decision: first to the base, then to each view.
 
-A view begins with the first reading or watermark it receives and uses nothing earlier: its first entry names the input
-from which the view counts. The ledger itself therefore lists the views. After a restart under another configuration, no
-view receives a record that was processed before.
+A view begins with the first reading or watermark it receives and uses no earlier records: its first entry names the
+input at which it begins. The ledger itself therefore lists the views. After a restart under another configuration, no
+view receives a record that was processed earlier.
 """
 
 from dataclasses import replace

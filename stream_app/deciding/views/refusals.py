@@ -1,4 +1,4 @@
-"""The series that refused a record they received, as shown by the rejected records."""
+"""Shows which series refused a record that they received, based on the rejected records."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,9 +1,9 @@
 """Claims: records that show which application a ledger partition belongs to.
 
-Two applications under one prefix would each process every step, and each would spend the budget. Before its first
+Two applications with the same prefix would each process every step, and each would spend the budget. Before its first
 entry, an application therefore writes a claim into each ledger partition: a record with an empty key, without the
 `input` header, and outside every series, chain and signed checkpoint. The committed claim with the lowest offset is
-valid forever; in a partition that is older than claims, other records precede it. An application that finds another
+valid forever; in a partition created before claims existed, other records precede it. An application that finds another
 application's claim stops (`foreign-writer`).
 """
 

@@ -15,7 +15,7 @@ _STATES_OF_A_ROW = 10
 
 
 class RowCache:
-    """Rows by series, in two halves: a full newer half replaces the older one, so an access is at most two lookups."""
+    """Rows by series, in two halves: once full, the newer half replaces the older; access takes at most two lookups."""
 
     __slots__ = ("_half", "_newer", "_older")
 

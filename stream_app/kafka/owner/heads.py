@@ -1,9 +1,9 @@
 """The signed checkpoints of one partition: collecting ledger changes, and writing the next checkpoint.
 
 A signed checkpoint (head) is a separate transaction between two batches, under the partition's transactional id. A
-zombie therefore cannot write one, and a crash leaves either no checkpoint or a complete one. It begins after the
-transactions of all entries that it covers have ended, so the entries that a checkpoint covers are visible before the
-checkpoint is.
+zombie therefore cannot write one, and a crash leaves either no checkpoint or a complete one. Its transaction begins
+only after the transactions of all entries that the checkpoint covers have ended, so these entries become visible before
+the checkpoint does.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """The member `collect` of a policy: how contributors' items become one value per step.
 
-A `Tally` counts how often each of the declared names was sent; a `Total` adds numbers. The number of items is the
-number of the contributors' digests.
+A `Tally` counts how often each of the declared names was sent; a `Total` adds numbers. The number of items equals the
+number of contributors' digests.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ _NUMBER_BYTES: Final = len(f'"":{-LARGEST_COUNT},')
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Items, each of them one of the ``names`` and counted once; the counters are the step's cells.
+    """Counts items by name: each item is one of ``names`` and is counted once; the counters are the step's cells.
 
     ``sensitivity`` is the L1 distance between neighbours' counters, and ``published_bytes`` is the maximum size of
     measurement and value in a release.
@@ -67,7 +67,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """Items that are numbers: one counter sums their cells, each minus the kind's centre."""
+    """Sums items that are numbers: one counter adds up their cells, each minus the kind's centre."""
 
     kind: Statistic
 

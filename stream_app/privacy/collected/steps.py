@@ -1,14 +1,15 @@
-"""Steps of collected data: which are open, and the noise that their counters start with.
+"""Steps of collected data: which ones are open, and the noise with which their counters start.
 
 Only event time opens and closes steps, through watermarks. Steps follow each other without a gap and close in order.
 
 Pan-privacy (Dwork, Naor, Pitassi, Rothblum, Yekhanin, Pan-private streaming algorithms, 2010): with ``intrusion_nano``,
 counters are never bare in memory. They start with discrete Laplace noise of rate ``intrusion / sensitivity``, whose
-seed comes with the opening watermark and is then forgotten. Anyone who sees the memory at announced moments, and all
-releases, learns at most ``max(intrusion, epsilon)`` about one item at an exposed step, where epsilon is what the step's
+seed comes with the opening watermark and is then forgotten. Anyone who sees all releases, and the memory at announced
+moments, learns at most ``max(intrusion, epsilon)`` about one item at an exposed step, where epsilon is what the step's
 release spends. The noise before a look covers the counts before it, the fresh noise covers those after it, and the
 closing noise covers the last ones; one item changes one of these parts. If neighbours also change an item's place in
-the log, each part changes by half the sensitivity, and the two halves add up to no more.
+the log, each affected part changes by half the sensitivity, and the two halves together by no more than the
+sensitivity.
 """
 
 from typing import Final, NamedTuple

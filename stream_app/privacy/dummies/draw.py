@@ -1,12 +1,13 @@
-"""Draws the landmarks in force from the true ones; key, series, landmarks and parameters determine the draw.
+"""Draws the effective landmarks from the true ones; key, series, landmarks and parameters determine the draw.
 
 No message contains the policy version: versions with the same landmarks and parameters make the same draw, because
 otherwise the intersection of their draws would reveal the true landmarks. A padding coin depends only on the series,
 the step and the step's length. So versions agree wherever their ranges overlap, and the dummies drawn with a smaller
 probability are among those drawn with a larger one.
 
-Epochs: a coin comes from the epoch of its own step, and everything else from the epoch of the range's start. Anyone who
-holds that key can check a guess of the landmarks against L'; once the key is erased, nobody can.
+Epochs: a coin is drawn with the key of its own step's epoch, and everything else with the key of the epoch in which the
+range starts. Anyone who holds the latter key can check a guess of the landmarks against L'; once the key is erased,
+nobody can.
 """
 
 from collections.abc import Iterable

@@ -1,17 +1,17 @@
-"""The options of a method and their scores: the landmarks, joined by one step after another.
+"""The options of a method and their scores: steps are added to the landmarks one after another.
 
 Option k is the landmarks with the first k joining steps, for k from 1 upward. If every step is already a landmark, no
 step can join, and the landmarks are the only option. Scores are at most 0, and are higher if the option is closer to
 the landmarks. Their sensitivity is 1: for a fixed option, adding or removing one landmark changes
 
-* `count`, minus the number of dummies, by exactly 1;
-* `proximity`, minus the mean over all of the option's steps of the distance to the nearest landmark, in lengths of the
-  range, by less than 1, because it lies within -1 .. 0 (1 without landmarks, 0 for a landmark itself).
+* `count`, which is minus the number of dummies, by exactly 1;
+* `proximity` by less than 1, because it lies within -1 .. 0. It is minus the mean distance of all the option's steps
+  from the nearest landmark, in lengths of the range; a distance is 1 without landmarks and 0 for a landmark itself.
 
 The exponential mechanism's own loss covers this. It does not cover the fact that the landmarks determine *which*
 options there are. Source: Katsomallos 2022, section on the release of options.
 
-Optimal and Heuristic make chains of growing landmark sets, in which each set stays about as even as the landmarks are.
+Optimal and Heuristic build chains of growing landmark sets whose evenness stays close to that of the landmarks.
 
 Evenness is the standard deviation of the distances to the previous and to the next landmark. A step's distances are
 counted in steps, and are 0 at a landmark; the ends of the range count as marks, at -1 and n. So there are always 2n
@@ -25,9 +25,9 @@ sum^2``. The numerator compares sets exactly, without a square root.
   new mark ``x`` steps into a gap of length g reduces the sum of distances by ``2y`` and the sum of squares by ``2y(g -
   1)``, ``y = x(g - x)``; all candidates are computed at once in 64-bit integers.
 
-Source: Katsomallos 2022 (``evalSeq`` is the evenness). The pseudo-code of Optimal there compares the mean over a
-chain's sets with the deviation of the landmarks. Here, absolute differences are summed, so a set that is more even does
-not make up for one that is less so.
+Source: Katsomallos 2022 (``evalSeq`` is the evenness). The pseudo-code of Optimal in that thesis compares the mean over
+a chain's sets with the deviation of the landmarks. Here, absolute differences are summed, so a more even set does not
+offset a less even one.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,9 +1,9 @@
 """Options of Partitioned: landmark histograms filled level by level, and steps drawn from one of them.
 
-Bins have the width of Freedman and Diaconis (On the histogram as a density estimator, 1981), ``2 IQR / |L|^(1/3)``, in
-whole steps rounded down, over the whole range. Greedy filling adds a step to the bin that keeps the histogram nearest
-to that of the landmarks in Euclidean distance. A step in a bin with excess x adds 2x + 1 to the squared distance, so
-the least filled bin comes next. Source: Katsomallos 2022.
+The bins cover the whole range. Their width is that of Freedman and Diaconis (On the histogram as a density estimator,
+1981), ``2 IQR / |L|^(1/3)``, rounded down to whole steps. Greedy filling adds a step to the bin that keeps the
+histogram closest to that of the landmarks in Euclidean distance. Adding a step to a bin with excess x increases the
+squared distance by 2x + 1, so the least filled bin comes next. Source: Katsomallos 2022.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """The checked request of a policy's `dummies`, and the parameters with the drawn landmarks.
 
 Only `Dummies` holds the true landmarks. The parameters do not depend on which landmarks these were or how they were
-written: the drawn landmarks come after the level, whether or not the record gave any, as merged intervals in ascending
-order.
+written: the drawn landmarks come after the level as merged intervals in ascending order, whether or not the record
+contained any.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ enumerated, so a refusal reveals nothing about the landmarks.
 
 @dataclass(frozen=True, slots=True)
 class DrawRequest:
-    """One option of many, drawn by the exponential mechanism at ``charge_nano`` nano-epsilon."""
+    """Requests one of many options, drawn by the exponential mechanism at a cost of ``charge_nano`` nano-epsilon."""
 
     method: Method
     utility: Utility
@@ -41,9 +41,10 @@ class DrawRequest:
 
 @dataclass(frozen=True, slots=True)
 class PaddingRequest:
-    """A coin for each step, with the public probability ``numerator / denominator``.
+    """Requests a coin for each step, with the public probability ``numerator / denominator``.
 
-    It charges no epsilon: its loss, ln(denominator / numerator) for each landmark, is one-sided and not in epsilon.
+    It charges no epsilon: its loss, ln(denominator / numerator) for each landmark, is one-sided and not measured in
+    epsilon.
     """
 
     numerator: int

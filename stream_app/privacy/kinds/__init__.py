@@ -1,8 +1,8 @@
 """Value kinds: what a value may be, how it maps to a grid, and the mechanism that perturbs it.
 
 A kind maps a raw value to cells (`quantise`), perturbs cells (`perturb`), and maps cells to and from a release
-(`publish`, `read`). `AnyKind` declares what every kind answers; `ItemKind` declares what the kind of a single reading
-or contribution answers, which is the ``item`` of a statistic.
+(`publish`, `read`). `AnyKind` declares the interface of all kinds. `ItemKind` declares the interface of the kind of a
+single reading or contribution, which is the ``item`` of a statistic.
 """
 
 from collections.abc import Mapping

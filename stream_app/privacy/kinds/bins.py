@@ -1,8 +1,8 @@
 """Statistics of a step's units by bin: histograms of unit values, and sums or means by local time.
 
-Every unit is in one bin. In a histogram, a unit that differs between neighbours moves to another bin. If a units
+Every unit is in one bin. In a histogram, a unit that differs between neighbours moves to another bin. If ``a`` units
 differ, the bins therefore change by at most 2*a in L1, and noise of rate ``e/(2*w)`` in each bin loses at most
-``e*a/w``. The bin of local time depends on the unit's start, which is public. If a units differ, their change of
+``e*a/w``. The bin of local time depends on the unit's start, which is public. If ``a`` units differ, their change of
 ``a*D`` is divided among the bins, and noise of rate ``e/(w*D)`` in each bin loses at most ``e*a/w`` over all bins.
 """
 

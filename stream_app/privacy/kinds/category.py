@@ -54,7 +54,7 @@ class ChoiceForm(Form):
 
 
 class _Answer(ItemKind):
-    """Base class of answers, which are either equal or different."""
+    """Base class of answers; two answers are either equal or different."""
 
     __slots__ = ()
     adjacent: ClassVar[None] = None

@@ -27,7 +27,7 @@ class Model(NamedTuple):
 
 
 class AnyKind:
-    """Base of all kinds; mypy names the abstract members that a kind lacks."""
+    """Base of all kinds; mypy reports the abstract members that a kind lacks."""
 
     __slots__ = ()
     excess: ClassVar[str] = ""

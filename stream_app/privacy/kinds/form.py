@@ -1,4 +1,4 @@
-"""What the forms of all kinds share: their base class, the grid of a range, and faults."""
+"""The parts shared by the forms of all kinds: their base class, the grid of a range, and faults."""
 
 from fractions import Fraction
 from functools import lru_cache

@@ -86,7 +86,7 @@ class _PublicNumber(OfItems):
 class Sum(_PublicNumber):
     """The sum of a step's items; the cells hold this sum.
 
-    In memory, ``centre`` is subtracted from each item and `gathered` adds it again, but only if the number of items is
+    In memory, ``centre`` is subtracted from each item, and `gathered` adds it back, but only if the number of items is
     public.
     """
 

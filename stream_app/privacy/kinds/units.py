@@ -3,9 +3,9 @@
 Sources: Dwork et al. 2006; Ghosh et al. 2009.
 
 Units are protected: all readings of a unit become one cell of the policy's range lo..hi, with D = hi - lo. The number n
-of a step's units that have a reading is public. If a of a step's units differ between two histories, the histories'
-totals differ by at most a*D, so noise of rate ``e/(w*D)`` loses at most ``e*a/w``. For any w consecutive units, a sums
-to at most w over all steps that contain such units, so together these steps lose at most the largest e.
+of a step's units that have a reading is public. If ``a`` of a step's units differ between two histories, the histories'
+totals differ by at most a*D, so noise of rate ``e/(w*D)`` loses at most ``e*a/w``. For any w consecutive units, ``a``
+sums to at most w over all steps that contain such units, so these steps together lose at most the largest e.
 
 The cells hold the total and n.
 """

@@ -27,7 +27,7 @@ MOST_PARTS = 64
 
 
 class VectorForm(Form):
-    """Form of value kind vector."""
+    """The form of the value kind vector."""
 
     kind: Literal["vector"]
     parts: Annotated[dict[Text, RangeForm], Field(min_length=1, max_length=MOST_PARTS)]

@@ -5,12 +5,12 @@ many series falls back to exact sampling and gives the same results. The bits th
 key, policy, series and step.
 
 The noise message contains every parameter of the mechanism and the policy version (``Policy.identity``), the spend,
-series, step and the clamped value in a fixed width. It is hashed under the epoch's key. The same noise at another scale
-or on another value would reveal the value exactly. The coin message omits the value and the spend, so that nothing raw
-affects the choice of events to repeat, which is visible to anyone. The dissimilarity message (level w-event) is the
-noise message with the last released cells, from which the distance is computed, and with the budget of the comparison
-instead of the spend. No message contains an offset, batch position or clock, so a replay draws the same bits. Each kind
-of message has its own BLAKE2b personalization (``person``), so no two kinds share bits.
+series, step and the clamped value in a fixed width. It is hashed under the epoch's key. If the same noise were used at
+another scale or on another value, it would reveal the value exactly. The coin message omits the value and the spend, so
+that no raw value affects which events are repeated, because anyone can see which events these are. The dissimilarity
+message (level w-event) is the noise message with the last released cells, from which the distance is computed, and with
+the budget of the comparison instead of the spend. No message contains an offset, batch position or clock, so a replay
+draws the same bits. Each kind of message has its own BLAKE2b personalization (``person``), so no two kinds share bits.
 """
 
 from collections.abc import Sequence

@@ -8,7 +8,7 @@
 * Planar Laplace on an integer lattice: ``P(x, y)`` proportional to ``exp(-rate * norm(x, y))``. It is drawn by
   rejection from two independent discrete Laplace draws, whose product dominates it because ``|x| + |y|`` is at most
   ``sqrt(2) * norm``. Source: Andres et al., Geo-indistinguishability, CCS 2013 (the continuous mechanism). The lattice
-  and the exact acceptance test are this project's own, against the precision attacks that the paper leaves open.
+  and the exact acceptance test are this project's own, and address the precision attacks that the paper leaves open.
 * k-ary randomized response: the truth with probability ``exp(e) / (exp(e) + k - 1)``, otherwise another answer. Source:
   Kairouz, Oh, Viswanath, Extremal mechanisms for local differential privacy, JMLR 2016 (section 4).
 * Private dissimilarity: whether a step differs enough from the last release to be worth publishing. The mean distance
