@@ -7,7 +7,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from stream_app import pictures
-from stream_app.accounting.composed import LAWS, Composition
+from stream_app.accounting.composed import Composition
+from stream_app.accounting.laws import LAWS
 from stream_app.accounting.temporal import CorrelatedLoss, LeftOut, SpentSteps
 from stream_app.audit.report.page import Section, table
 from stream_app.words.amount import quoted

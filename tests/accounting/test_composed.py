@@ -5,14 +5,12 @@ from math import exp
 import pytest
 
 from stream_app.accounting.composed import (
-    LAWS,
-    OVER_SERIES,
-    OVER_STEPS,
     CompositionError,
     over_series,
     over_steps,
     over_window,
 )
+from stream_app.accounting.laws import LAWS, OVER_SERIES, OVER_STEPS
 from stream_app.accounting.temporal import CorrelatedLoss, SpentSteps, steps_of
 from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.loss.correlation import correlation_of

@@ -11,7 +11,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from stream_app.accounting.composed import LAWS, over_series, over_steps, over_window
+from stream_app.accounting.composed import over_series, over_steps, over_window
+from stream_app.accounting.laws import LAWS
 from stream_app.accounting.temporal import CorrelatedLoss, SpentSteps, steps_of
 from stream_app.audit import Auditor
 from stream_app.loss.correlation import correlation_of

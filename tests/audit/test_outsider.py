@@ -10,7 +10,16 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from tests.audit.heads.signed import Signer, tell_story
 
 ARGUMENTS = ("--ledger", "ledger.jsonl", "--heads", "heads.jsonl", "--public-key", "signer.pem")
-UNNEEDED = ("aiokafka", "faust", "pydantic", "matplotlib", "rich", "stream_app.setup.settings", "stream_app.privacy")
+UNNEEDED = (
+    "aiokafka",
+    "faust",
+    "numpy",
+    "pydantic",
+    "matplotlib",
+    "rich",
+    "stream_app.setup.settings",
+    "stream_app.privacy",
+)
 PROBE = """
 import sys
 from stream_app.cli import main

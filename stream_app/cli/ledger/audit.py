@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from stream_app import __version__
-from stream_app.accounting.composed import LAWS
+from stream_app.accounting.laws import LAWS
 from stream_app.audit import Auditor, Report
 from stream_app.audit.answers import sections as answered
 from stream_app.audit.answers.asked import Answers, answers_of, for_a_person

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stream_app.accounting.composed import (
-    OVER_SERIES,
     Composition,
     CompositionError,
     over_series,
     over_steps,
     over_window,
 )
+from stream_app.accounting.laws import OVER_SERIES
 from stream_app.accounting.statement import Statement
 from stream_app.accounting.temporal import CorrelatedLoss, LeftOut, SpentSteps, steps_of
 from stream_app.audit.books.guarantee import SeriesLoss
