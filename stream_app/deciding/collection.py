@@ -1,9 +1,8 @@
 """The contents of the open steps of a partition's series: one mutable object, in memory only.
 
 These contents are never written. A worker that loses them reads the input again from `Collection.floor` onwards.
-Contributors are kept as digests under a random key that only this object holds. Someone who has the noise key therefore
-learns nothing from a digest in a swap file or a dump, and after this process has ended, nobody can learn anything from
-it.
+Contributors are kept as digests under a random key that only this object holds. A digest in a swap file or a dump
+therefore reveals nothing, even to a holder of the noise key. Once this process has ended, it reveals nothing at all.
 """
 
 from array import array

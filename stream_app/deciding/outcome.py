@@ -119,7 +119,7 @@ def seal(
     if isinstance(moved, StepResult):
         decision, spend_nano = moved.decision, moved.spend_nano
         output, link = encoding.written_one(
-            series, row.key, policy, moved, sequence, epoch, keys.fingerprint, row.previous
+            series, row.key, policy, moved, decision, sequence, epoch, keys.fingerprint, row.previous
         )
         _, appended_ms, value, release = output
         spent_nano = spend_nano if policy.windows is None else spend_nano + charge_nano(policy, row.state, decided_ms)

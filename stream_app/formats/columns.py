@@ -61,7 +61,7 @@ def observations(
 def texts(column: Column) -> list[str]:
     """Return the JSON text of each number or boolean."""
     first = column[:1]
-    if column.dtype != np.float64 and (column == first).all():  # -0.0 equals 0.0 but has another text
+    if column.tobytes() == first.tobytes() * len(column):  # as bytes, because -0.0 equals 0.0 but has another text
         return [_dumped(first)[1:-1]] * len(column)
     return _dumped(column)[1:-1].split(",")
 

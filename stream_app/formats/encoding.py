@@ -60,8 +60,8 @@ class TextForm(NamedTuple):
     whole: Callable[[Any], Any]
     """Returns an integer as JSON, or in a form that is formatted as JSON."""
     json: Callable[[Any], Any]
-    nothing: Any
-    """The text of contents that no release names."""
+    unused: Any
+    """The text of contents that neither the release nor the entry shows."""
 
 
 def written(  # noqa: PLR0913, PLR0917 (what stands in an entry and a release)
@@ -122,9 +122,13 @@ def written(  # noqa: PLR0913, PLR0917 (what stands in an entry and a release)
 
 
 def contents(kind: Kind, step: StepResult, form: TextForm) -> tuple[Any, ...]:
-    """Return the texts of what a step decided: the arguments of `written` after ``decision``."""
+    """Return the texts of what a step decided: the arguments of `written` after ``decision``.
+
+    ``step`` is the result of one step, or holds columns of the results of many; in columns, a text that all of them
+    share may be an endless iterator.
+    """
     guard, latest, spend_nano = step.state.guard, step.state.latest, step.spend_nano
-    value = measurement = scale = statistic = form.nothing
+    value = measurement = scale = statistic = form.unused
     if some(step.state.released):
         value = form.json(kind.publish(latest.estimate))
     if kind.statistic is not None:
@@ -151,17 +155,23 @@ def contents(kind: Kind, step: StepResult, form: TextForm) -> tuple[Any, ...]:
 
 
 def written_one(  # noqa: PLR0913, PLR0917 (what they are made from)
-    series: str, key: bytes, policy: Policy, step: StepResult, sequence: int, epoch: int, fingerprint: str, link: str
+    series: str,
+    key: bytes,
+    policy: Policy,
+    step: StepResult,
+    decision: Decision,
+    sequence: int,
+    epoch: int,
+    fingerprint: str,
+    link: str,
 ) -> tuple[Output, str]:
     """Return the output of a single step of a series, and the hash of its entry.
 
-    ``link`` is the previous hash, and ``fingerprint`` identifies the noise key.
+    ``decision`` is that of ``step``, ``link`` is the previous hash, and ``fingerprint`` identifies the noise key.
     """
     links, start_ms, version = {0: link}, step.state.clock.decided_ms, f'"policy":{policy.version}'
     found = contents(policy.kind, step, _ONE)
-    output = written(
-        version, fingerprint, links, 0, key, start_ms, _json(series), sequence, epoch, step.decision, *found
-    )
+    output = written(version, fingerprint, links, 0, key, start_ms, _json(series), sequence, epoch, decision, *found)
     return output, links[0]
 
 
@@ -169,7 +179,7 @@ def _json(found: object) -> str:
     return orjson.dumps(found).decode()
 
 
-_ONE: Final = TextForm(whole=lambda number: number, json=_json, nothing="")
+_ONE: Final = TextForm(whole=lambda number: number, json=_json, unused="")
 
 
 def control_entry(series: str, sequence: int, entry: ControlEntry) -> str:

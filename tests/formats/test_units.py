@@ -53,7 +53,7 @@ SCALES = {
 
 def release(found: Policy, stepped: StepResult) -> bytes:
     """Return the bytes of a step's release."""
-    return written_one("a", b"a", found, stepped, 2, 0, "0" * 16, NO_HASH)[0][3]
+    return written_one("a", b"a", found, stepped, stepped.decision, 2, 0, "0" * 16, NO_HASH)[0][3]
 
 
 @pytest.mark.parametrize("statistic", STATISTICS)

@@ -227,22 +227,23 @@ PLANTED: Final = (
     Planted(
         "spend of the row before",
         "each record that is decided as columns spends what was drawn for it",
-        "stream_app.deciding.columns.deciding:_group",
+        "stream_app.deciding.columns.deciding:_round",
         3,
-        (('"spend_nano": stepped.spend_nano', '"spend_nano": np.roll(stepped.spend_nano, 1)'),),
+        (("words: Any", "object.__setattr__(step, 'spend_nano', np.roll(step.spend_nano, 1)); words: Any"),),
     ),
     Planted(
         "a level one round late",
         "a series that has several records among columns goes on from the filter's level after the one before",
-        "stream_app.deciding.columns.deciding:_group",
+        "stream_app.deciding.columns.deciding:_round",
         5,
         (
-            ("    for events, epoch in _rounds(", "    late = levels.copy()\n    for events, epoch in _rounds("),
             (
-                "levels[series] = np.stack(latest.level, 1)",
-                "levels[series], late[series] = late[series], np.stack(latest.level, 1)",
+                "states.levels[places] = np.stack(latest.level, 1)",
+                (
+                    "now, late = np.stack(latest.level, 1).tolist(), vars(states).setdefault('late', {}); "
+                    "states.levels[places] = [*map(late.get, places.tolist(), now)]; late |= zip(places.tolist(), now)"
+                ),
             ),
-            ("states.levels[here] = levels", "states.levels[here] = late"),
         ),
     ),
     Planted(

@@ -11,7 +11,7 @@ import numpy as np
 
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.columns.counting import Counting
-from stream_app.deciding.columns.deciding import Steps, decided, links, outputs, stored
+from stream_app.deciding.columns.deciding import Round, decided, links, outputs, stored
 from stream_app.deciding.columns.sorting import FEWEST, NOTHING, Source, together
 from stream_app.deciding.context import Context
 from stream_app.deciding.decider import INPUT_HEADER, Append, Decider, Headers, Outlets, input_of
@@ -64,7 +64,7 @@ class BatchDecider:
         self._decider: Final = partial(Decider, context, source.find, collection=collection, find_member=find_member)
         self.alone: Decider = self._decider(outlets=outlets)
         """The results of the records that were processed one by one."""
-        self._steps: list[Steps] = []
+        self._rounds: list[Round] = []
         self.places: Ints = np.zeros(0, np.int64)
         """The indices in `States` of the series that were changed together."""
 
@@ -99,10 +99,9 @@ class BatchDecider:
         else:
             self.end = len(records)
         for done in decided(self._context.keys, self._states, chosen):
-            self._steps.append(done)
+            self._rounds.append(done)
             yield
-        if self._steps:
-            self.places = np.sort(np.concatenate([done.here for done in self._steps]))
+        self.places = np.unique(chosen.places)
         yield from self._put_out(records, chosen.at)
 
     def _singles(self, counting: Counting, records: Records, numbers: Sequence[int]) -> Iterator[InputRecord]:
@@ -121,7 +120,7 @@ class BatchDecider:
 
     def _put_out(self, records: Records, chosen: Ints) -> Iterator[None]:
         """Write all pending outputs in the order of the records."""
-        made = outputs(self._states, self._steps, len(chosen), self._context.keys.fingerprint)
+        made = outputs(self._states, self._rounds, self.places, self._context.keys.fingerprint)
         offsets = list(map(records.offsets.__getitem__, chosen.tolist()))
         done, room = 0, 4 * SLICE
         for offset, put in (*self._puts, (_BEHIND_ALL, None)):
@@ -165,32 +164,32 @@ class BatchDecider:
     @property
     def together(self) -> int:
         """The number of records processed together, as columns."""
-        return sum(len(steps.nth) for steps in self._steps)
+        return sum(len(done.nth) for done in self._rounds)
 
     @property
     def decisions(self) -> dict[tuple[str, str, str], int]:
         """The number of decisions, by decision, scheme and digest of the default policy."""
         found = Counter(self.alone.decisions)
-        for steps in self._steps:
-            for decision, count in Counter(steps.decisions).items():
-                found[decision, *steps.group.payer] += count
+        for done in self._rounds:
+            for decision, count in Counter(done.decisions).items():
+                found[decision, *done.group.payer] += count
         return found
 
     @property
     def spent(self) -> dict[tuple[str, str], int]:
         """Nano-epsilon spent, by scheme and digest of the default policy."""
         found = Counter(self.alone.spent)
-        for steps in self._steps:
-            found[steps.group.payer] += int(steps.made["spend_nano"].sum())
+        for done in self._rounds:
+            found[done.group.payer] += done.spent_nano
         return found
 
     @property
     def used(self) -> dict[tuple[str, str], int]:
         """The increase in used budget, in nano-epsilon, by scheme and digest of the default policy."""
         found = Counter(self.alone.used())
-        for steps in self._steps:
-            if steps.group.rule.protection.exhaustible and steps.used_nano:
-                found[steps.group.payer] += steps.used_nano
+        for done in self._rounds:
+            if done.group.rule.protection.exhaustible and done.used_nano:
+                found[done.group.payer] += done.used_nano
         return found
 
 
