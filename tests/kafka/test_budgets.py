@@ -19,13 +19,18 @@ DEFAULT = default("home-*", protection=USER)
 
 
 def rows() -> dict[str, SeriesRow]:
-    """Return rows of every kind: with default and own policies, exhaustible or not, open and closed."""
+    """Return rows of every kind: with default and own policies, exhaustible or not, with a rate or not, and closed."""
     run = Run(Context(KEYS, (DEFAULT,), Limits(lifetime_nano=10**12)))
     run.feed_all([observation("home-1", step, 1.0) for step in (1, 2, 3)])
     run.feed_all([observation("home-2", step, 1.0) for step in (1, 2, 3, 4)])
     run.feed_all([observation("home-3", 1, 1.0), {"type": "close", "series": "home-3"}])
     run.feed_all([policy("bus-1", protection={"level": "event"}), observation("bus-1", 1, 1.0)])
     run.feed_all([policy("bus-2", protection=USER, scheme=ADAPTIVE), observation("bus-2", 1, 1.0)])
+    window, bd = {"level": "w-event", "window": 4}, {"name": "bd", "dissimilarity": "private"}
+    run.feed_all([policy("bus-3", protection=window, scheme=bd), observation("bus-3", 1, 1.0)])
+    run.feed_all(
+        [policy("bus-4", protection=window, scheme=bd | {"dissimilarity": "released"}), observation("bus-4", 1, 1.0)]
+    )
     return run.rows
 
 
@@ -45,7 +50,7 @@ def test_series_count_in_the_class_of_their_share() -> None:
         ("adaptive", "", "0.80"): 1,
     }
     assert standing.left_nano == {("uniform", digest): 250_000_000, ("adaptive", ""): 750_000_000}
-    assert standing.rates == {("", "1.00"): 1}
+    assert standing.rates == {("", "1.00"): 2}, "of bus-2 and bus-4"
     assert standing.most == (10**9, 10**9), "of all levels"
 
 

@@ -84,7 +84,7 @@ def counted_budgets(rows: Iterable[RowReader]) -> BudgetCounts:
     return counts
 
 
-class _Planned(NamedTuple):
+class _PlannedUse(NamedTuple):
     """The data that shows which series have used up their budgets as planned; all columns have equal length."""
 
     ends: "list[_PlannedEnd]"
@@ -105,20 +105,19 @@ class _Group(NamedTuple):
     policy: Policy | Rule
     budgets_nano: Ints
     used_nano: Ints
-    rates_nano: Ints
-    planned: Callable[[Ints], _Planned]
+    rates_nano: Ints | None  # None if the scheme has no publishing rate
+    planned: Callable[[Ints], _PlannedUse]
     """Returns the rest for the series at some indices; only few are asked for, because this blocks the event loop."""
 
     def add_to(self, counts: BudgetCounts) -> None:
         """Add the series to the counts."""
         name, default = self.policy.scheme.name, self.default
-        if self.policy.sampling is not None:
+        if self.rates_nano is not None:
             for rate, number in _classes(self.rates_nano / NANO):
                 counts.rates[default, rate] += number
-        (promised,) = np.nonzero(self.budgets_nano)
-        if not len(promised):
+        budgets, used_nano = self.budgets_nano, self.used_nano
+        if not len(budgets):
             return
-        budgets, used_nano = self.budgets_nano[promised], self.used_nano[promised]
         shares = used_nano / budgets
         at = int(np.argmax(np.where(shares == shares.max(), budgets, -1)))  # ties: that of the largest budget
         counts.use(int(used_nano[at]), int(budgets[at]))
@@ -126,9 +125,9 @@ class _Group(NamedTuple):
             return
         left_nano = budgets - used_nano
         (low,) = np.nonzero(left_nano <= _LITTLE * budgets)
-        counted = np.ones(len(promised), np.bool_)
+        counted = np.ones(len(budgets), np.bool_)
         if len(low):
-            counted[low] = ~self.planned(promised[low]).reached()
+            counted[low] = ~self.planned(low).reached()
         left_nano, budgets = left_nano[counted], budgets[counted]
         for share, number in _classes(left_nano / budgets):
             counts.left[name, default, share] += number
@@ -144,17 +143,16 @@ def _of_rows(rows: Iterable[SeriesRow]) -> Iterator[_Group]:
             alike = policy.scheme.name, policy.sampling is None, policy.protection.exhaustible
             groups[row.default, *alike].append(row)
     for own in groups.values():
-        guards = [row.state.guard for row in own]
-        amounts = [(guard.budget_nano, guard.used_nano) for guard in guards]
+        amounts = [(row.state.guard.budget_nano, row.state.guard.used_nano) for row in own]
         budgets, used_nano = np.array(amounts, np.int64).T
-        rates = np.array([row.state.latest.rate_nano for row in own], np.int64)
-        yield _Group(own[0].default, own[0].policy, budgets, used_nano, rates, partial(_planned_rows, own))
+        rates_nano = own[0].policy.sampling and np.array([row.state.latest.rate_nano for row in own], np.int64)
+        yield _Group(own[0].default, own[0].policy, budgets, used_nano, rates_nano, partial(_planned_rows, own))
 
 
-def _planned_rows(rows: Sequence[SeriesRow], some: Ints) -> _Planned:
+def _planned_rows(rows: Sequence[SeriesRow], some: Ints) -> _PlannedUse:
     own = [rows[nth] for nth in some.tolist()]
     figures = [(row.state.clock.first_step, row.state.clock.last_step, row.state.promise.spare_left) for row in own]
-    return _Planned([_PlannedEnd.of(row.policy, row.state.promise) for row in own], *np.array(figures, np.int64).T)
+    return _PlannedUse([_PlannedEnd.of(row.policy, row.state.promise) for row in own], *np.array(figures, np.int64).T)
 
 
 def _of_states(states: States) -> Iterator[_Group]:
@@ -171,12 +169,12 @@ def _of_states(states: States) -> Iterator[_Group]:
             group.rule,
             guard.budget_nano,
             guard.used_nano,
-            figures["rate_nano"][places],
+            None if group.rule.sampling is None else figures["rate_nano"][places],
             partial(_planned_states, states, places),
         )
 
 
-def _planned_states(states: States, places: Ints, some: Ints) -> _Planned:
+def _planned_states(states: States, places: Ints, some: Ints) -> _PlannedUse:
     low = places[some]
     periods = [states.periods[place] for place in low.tolist()]
     # Compute once per period, however many series share it, because this blocks the event loop.
@@ -185,7 +183,9 @@ def _planned_states(states: States, places: Ints, some: Ints) -> _Planned:
     steps_ms = np.array([period.policy.step_ms for period in periods], np.int64)
     figures = gathered(states.figures, low)
     last_steps = last_decided(figures["decided_ms"], steps_ms)["last_step"]
-    return _Planned([known[id(period)] for period in periods], figures["first_step"], last_steps, figures["spare_left"])
+    return _PlannedUse(
+        [known[id(period)] for period in periods], figures["first_step"], last_steps, figures["spare_left"]
+    )
 
 
 _LITTLE: Final = float(USED_UP[-1])
