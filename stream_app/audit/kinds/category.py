@@ -27,12 +27,40 @@ class Answers(Space):
         return scale > int(repr(former[0]) != repr(latter[0]))
 
 
+class _OneAnswer(ValueKind):
+    """A kind whose values are the answers in one of its members."""
+
+    __slots__ = ()
+
+    listed_in: ClassVar[str]
+    """The name of that member."""
+
+    def holds(self, found: object) -> bool:
+        """Return whether this is one of the answers."""
+        return isinstance(found, str | bool) and found in self.value[self.listed_in]
+
+    def narrower(self, former: Self) -> list[str]:
+        """Return a phrase if an answer is gone and no substitute hides this."""
+        return [] if self.substitutes else dropped(self.listed_in, former.value, self.value)
+
+    @property
+    def scale(self) -> Fraction:
+        """1, which is compared with a change of 0 or 1."""
+        return Fraction(1)
+
+    @property
+    def space(self) -> Space:
+        """The answers."""
+        return Answers(tuple(self.value[self.listed_in]))
+
+
 @final
-class Category(ValueKind):
+class Category(_OneAnswer):
     """The kind category."""
 
     __slots__ = ()
 
+    listed_in: ClassVar = "categories"
     members: ClassVar = {
         "categories": needed(
             listed(
@@ -49,28 +77,10 @@ class Category(ValueKind):
         """Return "": no rule combines the members."""
         return ""
 
-    def holds(self, found: object) -> bool:
-        """Return whether this is one of the categories."""
-        return isinstance(found, str | bool) and found in self.value["categories"]
-
     def takes_substitute(self, found: object) -> bool:
         """Return whether `found` may be the member `invalid`."""
         # a category "reject" would be a value and reject nothing
         return self.holds(found) is not (found == "reject")
-
-    def narrower(self, former: Self) -> list[str]:
-        """Return a phrase if a category is gone and no substitute hides this."""
-        return [] if self.substitutes else dropped("categories", former.value, self.value)
-
-    @property
-    def scale(self) -> Fraction:
-        """1, which is compared with a change of 0 or 1."""
-        return Fraction(1)
-
-    @property
-    def space(self) -> Space:
-        """The categories."""
-        return Answers(tuple(self.value["categories"]))
 
     def effect(self, _scale: float, spend_nano: int) -> str:
         """Return the probability of the truth."""
@@ -83,11 +93,12 @@ class Category(ValueKind):
 
 
 @final
-class Choice(ValueKind):
+class Choice(_OneAnswer):
     """The kind choice, which is always collected."""
 
     __slots__ = ()
 
+    listed_in: ClassVar = "items"
     members: ClassVar = {"items": needed(listed(is_text, 2, "strings of 1 to 200 characters"))}
     has_filter: ClassVar = False
     are_all_neighbours: ClassVar = False
@@ -95,24 +106,6 @@ class Choice(ValueKind):
     def fault(self) -> str:
         """Return "": there is only one member."""
         return ""
-
-    def holds(self, found: object) -> bool:
-        """Return whether this is one of the items."""
-        return isinstance(found, str) and found in self.value["items"]
-
-    def narrower(self, former: Self) -> list[str]:
-        """Return a phrase if an item is gone."""
-        return dropped("items", former.value, self.value)
-
-    @property
-    def scale(self) -> Fraction:
-        """1, which is compared with a change of 0 or 1."""
-        return Fraction(1)
-
-    @property
-    def space(self) -> Space:
-        """The items."""
-        return Answers(tuple(self.value["items"]))
 
     def effect(self, _scale: float, spend_nano: int) -> str:
         """Return by how much fewer contributors make an item less likely."""

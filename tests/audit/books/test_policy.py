@@ -1,7 +1,8 @@
 """The audit accepts exactly the policies that the worker's own compiler accepts: no more, and no fewer."""
 
 import copy
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from math import inf, nextafter
 from typing import Any
 
@@ -116,6 +117,26 @@ def places(found: Any) -> Iterator[tuple[Any, Any]]:
             yield from places(found[key])
 
 
+def odd_answers(policy: dict[str, Any], held: Iterable[tuple[Any, Any]], odds: Iterable[Any]) -> Counter[bool]:
+    """Count the answers of `agreed` with each of the held places in turn replaced by each odd value.
+
+    Each place is omitted once, too, and is as before in the end.
+    """
+    found: Counter[bool] = Counter()
+    for holder, key in list(held):
+        true = holder[key]
+        for odd in odds:
+            holder[key] = odd
+            found[agreed(policy)] += 1
+        del holder[key]
+        agreed(policy)
+        if isinstance(holder, dict):
+            holder[key] = true
+        else:
+            holder.insert(key, true)
+    return found
+
+
 def agreed(parameters: dict[str, Any]) -> bool:
     """Return whether the worker accepts a policy; check that the audit accepts the same, with the same budget."""
     read = orjson.loads(orjson.dumps(parameters))
@@ -157,29 +178,16 @@ def test_no_ledger_holds_a_request_for_dummies() -> None:
 @pytest.mark.parametrize("number", range(len(VALUES)))
 def test_every_member_with_every_odd_value(number: int) -> None:
     """Each member and item in turn is omitted, and replaced by each of about two hundred values."""
-    accepted = refused = 0
+    found: Counter[bool] = Counter()
     for policy in true_policies():
         level = "windows" if policy["protection"].get("window") == 3 else policy["protection"]["level"]
         pair = (level, policy["scheme"]["name"])
         if policy["value"] != VALUES[number] or pair not in PAIRS[number]:
             continue
         # What is beside the value has the same domain beside all kinds, so beside the first it is enough.
-        for holder, key in [*places(policy if number == 0 else policy["value"])]:
-            true = holder[key]
-            for odd in ODD:
-                holder[key] = odd
-                if agreed(policy):
-                    accepted += 1
-                else:
-                    refused += 1
-            del holder[key]
-            agreed(policy)
-            if isinstance(holder, dict):
-                holder[key] = true
-            else:
-                holder.insert(key, true)
-    assert accepted > 10
-    assert refused > 100
+        found += odd_answers(policy, places(policy if number == 0 else policy["value"]), ODD)
+    assert found[True] > 10
+    assert found[False] > 100
 
 
 @pytest.mark.parametrize("protection", READINGS)
@@ -187,17 +195,8 @@ def test_steps_of_readings(protection: dict[str, Any]) -> None:
     """They agree with every kind and scheme, and with each member in turn omitted or odd."""
     taken = 0
     whole = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.5}
-    absents = (
-        "approximated",
-        2.5,
-        None,
-        "in",
-        "reject",
-        True,
-        {"x": 1, "y": 2},
-        {"x": 1},
-        {"latitude": 1, "longitude": 2},
-    )
+    answers = ("approximated", 2.5, None, "in", "reject", True)
+    absents = (*answers, {"x": 1, "y": 2}, {"x": 1}, {"latitude": 1, "longitude": 2})
     for value in (
         *VALUES,
         whole,
@@ -280,12 +279,7 @@ def test_what_is_collected(value: dict[str, Any]) -> None:
         if not agreed(copy.deepcopy(policy) | {"collect": collect}):
             continue
         policy = copy.deepcopy(policy) | {"collect": dict(collect)}
-        for holder, key in [*places(policy["collect"]), *places(policy["value"])]:
-            true = holder[key]
-            for odd in ODD:
-                holder[key] = odd
-                taken += agreed(policy)
-            holder[key] = true
+        taken += odd_answers(policy, (*places(policy["collect"]), *places(policy["value"])), ODD)[True]
     assert (taken > 10) is (value["kind"] in {"number", "choice", "counts"})
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.audit.books.test_policy import ODD, SCHEMES, VALUES, agreed, decimals, places
+from tests.audit.books.test_policy import ODD, SCHEMES, VALUES, agreed, decimals, odd_answers, places
 from tests.suite.speeds import scaled
 
 NUMBER = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.5}
@@ -79,29 +79,14 @@ def test_no_units_without_a_statistic(other: dict[str, Any]) -> None:
 @pytest.mark.parametrize("value", STATISTICS, ids=lambda value: f"{value['statistic']}-{value.get('by')}")
 def test_every_member_of_units_with_every_odd_value(value: dict[str, Any]) -> None:
     """Each member and item in turn is omitted, and replaced by each of about three hundred values."""
-    accepted = refused = 0
     protection = PROTECTIONS[0 if value["kind"] == "number" else 1]
     policy = copy.deepcopy({"epsilon": 0.25, "protection": protection, "scheme": SCHEMES[0], "value": value})
-    held = (*places(policy["protection"]), *places(policy["value"]))
-    for holder, key in held:
-        true = holder[key]
-        for odd in (*ODD, *MORE):
-            holder[key] = odd
-            if agreed(policy):
-                accepted += 1
-            else:
-                refused += 1
-        del holder[key]
-        agreed(policy)
-        if isinstance(holder, dict):
-            holder[key] = true
-        else:
-            holder.insert(key, true)
+    found = odd_answers(policy, (*places(policy["protection"]), *places(policy["value"])), (*ODD, *MORE))
     for name in ("from", "to", "edges", "by", "transitions"):
         for odd in (2, 7.5, [2, 5.5], "hour", ZONE, None):
             agreed({**policy, "value": value | {name: odd}})
-    assert accepted > 10
-    assert refused > 100
+    assert found[True] > 10
+    assert found[False] > 100
 
 
 @settings(max_examples=scaled(250))
