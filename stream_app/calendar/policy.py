@@ -58,11 +58,11 @@ def renewals(form: Mapping[str, object], after_ms: int | None = None) -> tuple[i
 
     An example is ``{"every":"month","zone":"Europe/Paris","until":"2027-12-31"}``. `every` is day, week, month or year.
     `first` is the first bound, a date or a time. Without `first`, the bounds are the local midnights after ``after_ms``
-    at which a period of that kind begins (weeks begin on Mondays). `until` is inclusive: a day is included to its end.
+    at which a period of that kind begins (weeks begin on Mondays). `until` is inclusive: a date means that day's end.
     A local time that does not exist moves forward; if a local time occurs twice, the earlier moment is used.
 
     Raises:
-        WrongTimesError: with every fault; also if there is no bound, or more than `MOST_RENEWALS`.
+        WrongTimesError: lists every fault; also raised if there is no bound, or more than `MOST_RENEWALS`.
     """
     asked = _asked(form, after_ms)
     found: list[int] = []

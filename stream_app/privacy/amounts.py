@@ -54,7 +54,7 @@ def every(condition: Flag) -> bool:
 
 
 def chosen(condition: Flag, then: _T, otherwise: _T) -> _T:
-    """Return the result of `where` for any type; in columns, tuples of equal length are chosen part by part."""
+    """Return the same as `where`, for any type; columns in tuples of equal length are chosen element by element."""
     if type(condition) is not _Column:
         return then if condition else otherwise
     if isinstance(then, tuple) and isinstance(otherwise, tuple):

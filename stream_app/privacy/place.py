@@ -89,10 +89,10 @@ def charge_nano(policy: Policy, state: State, start_ms: int) -> int:
 
 
 def added(policy: Policy, state: State, union: LandmarkSet, add: LandmarkSet) -> tuple[Guard | None, int, int]:
-    """Return the guard after adding landmarks, how many use `spare`, and how many are still to come.
+    """Return the guard after adding landmarks, the number of them that use `spare`, and the number still to come.
 
-    The guard is None if it refuses. Landmark units cost nothing unless their step was processed: only those units are
-    charged and use `spare`, and the others need no share.
+    The guard is None if it refuses. The last number counts all landmarks from the next step on. A landmark unit is
+    charged and uses `spare` only if its step was processed; other units cost nothing and are not counted.
     """
     units, landmarks, decided = policy.units, state.promise.landmarks, state.clock.last_step + 1
     if units is not None:

@@ -164,12 +164,13 @@ async def lost_releases(
 
 
 def missing_before(lost: Sequence[LostRelease], answered: AnsweredInput) -> Shortage:
-    """Return why recovery stops if releases are missing before later ones.
+    """Return the reason to stop recovery when releases are missing before later ones.
 
-    The input of these releases exists, and the next owner could compute them again. But each log is in the order of its
-    input: this order shows readers which record is the latest, and shows workers and `recover` what is missing at the
-    end. A release after later ones would break that order permanently, so it is abandoned once the operator agrees: its
-    entry stays, its epsilon stays spent, and the next owner omits it when it processes its input again for the state.
+    The next owner could recompute these releases from the input, which still exists. But each log is in the order of
+    its input: this order shows readers which record is the latest, and shows workers and `recover` what is missing at
+    the end. Writing a release after later ones would break that order permanently. So the release is abandoned once the
+    operator agrees: its entry and its cost remain, and the next owner skips it while it rebuilds the state from the
+    input.
     """
     steps, series = len(lost), len({one.series for one in lost})
     asked = f"the release for input {lost[0].offset}, whose ledger entry exists"

@@ -4,9 +4,9 @@ Only event time opens and closes steps, through watermarks. Steps follow each ot
 
 Pan-privacy (Dwork, Naor, Pitassi, Rothblum, Yekhanin, Pan-private streaming algorithms, 2010): with ``intrusion_nano``,
 counters are never bare in memory. They start with discrete Laplace noise of rate ``intrusion / sensitivity``, whose
-seed comes with the opening watermark and is then forgotten. Anyone who sees all releases, and the memory at announced
-moments, learns at most ``max(intrusion, epsilon)`` about one item at an exposed step, where epsilon is what the step's
-release spends. The noise before a look covers the counts before it, the fresh noise covers those after it, and the
+seed comes with the opening watermark and is then forgotten. All releases, and the memory at announced moments,
+reveal at most ``max(intrusion, epsilon)`` about one item at an exposed step, where epsilon is the cost of the step's
+release. The noise before a look covers the counts before it, the fresh noise covers those after it, and the
 closing noise covers the last ones; one item changes one of these parts. If neighbours also change an item's place in
 the log, each affected part changes by half the sensitivity, and the two halves together by no more than the
 sensitivity.

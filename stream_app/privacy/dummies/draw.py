@@ -6,8 +6,8 @@ the step and the step's length. So versions agree wherever their ranges overlap,
 probability are among those drawn with a larger one.
 
 Epochs: a coin is drawn with the key of its own step's epoch, and everything else with the key of the epoch in which the
-range starts. Anyone who holds the latter key can check a guess of the landmarks against L'; once the key is erased,
-nobody can.
+range starts. A holder of the latter key can check a guess of the landmarks against L'; once the key is erased, nobody
+can.
 """
 
 from collections.abc import Iterable

@@ -106,7 +106,7 @@ class HiddenMean(OfItems):
         return {"sum": self.item.largest_change, "count": 1}
 
     def rates(self, spend_nano: int) -> tuple[float, float]:
-        """Return the rates of the noise in the sum and in the number, for a spend of at least 2 nano-epsilon."""
+        """Return the rates of the noise in the sum and in the count, for a cost of at least 2 nano-epsilon."""
         half_nano = spend_nano // 2
         return half_nano / (self.item.sensitivity * NANO), (spend_nano - half_nano) / NANO
 

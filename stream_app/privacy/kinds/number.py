@@ -92,7 +92,9 @@ class Number(ItemKind):
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the cell of a finite raw number, clamped to the range; for any other value, the substitute or None."""
         number = float(number_of(raw))
-        cell = RawCells((self.cell(number),))  # also of a refused value, so that all values take as long
+        # PRIVACY: the branch reveals only that a value is refused, as its reject does; refused values get a cell, too,
+        # so that all values take as long.
+        cell = RawCells((self.cell(number),))
         return cell if self.accepts_raw(number) else None
 
     def accepts_raw(self, number: Real) -> Flag:
