@@ -157,20 +157,18 @@ class Number(ItemKind):
     @property
     def level_begun(self) -> LevelState:
         """Return the filter's state before the first noisy value."""
-        w = self.upper - self.lower
-        return ((self.lower + self.upper) / 2, w * w / 12, 0.0) * len(NUMBER_POWERS)
+        return ((self.lower + self.upper) / 2, self._widest, 0.0) * len(NUMBER_POWERS)
 
     def level_after(self, state: Sequence[Real], z: Real, b: Real, k: Real) -> tuple[list[Real], Real]:
         """Return the filter's state after noisy value ``z``, and the estimate as a number.
 
         ``b`` is the noise scale. ``k`` is the number of steps since the previous state.
         """
-        w = self.upper - self.lower
-        r = 2 * b * b
+        widest, r = self._widest, 2 * b * b
         new: list[Real] = []
         for n, drift in enumerate(self._drifts):
             m, p, c = state[3 * n : 3 * n + 3]
-            p = least(p + drift * k, w * w / 12)
+            p = least(p + drift * k, widest)
             d = z - m
             v = p + 1.25 * b * root(p)
             far = b * abs(d)
@@ -184,9 +182,14 @@ class Number(ItemKind):
 
     def level_drifted(self, state: Sequence[Real], k: Real) -> list[Real]:
         """Return the filter's state after ``k`` steps without a noisy value."""
-        w = self.upper - self.lower
-        moved = [least(state[3 * n + 1] + drift * k, w * w / 12) for n, drift in enumerate(self._drifts)]
+        moved = [least(state[3 * n + 1] + drift * k, self._widest) for n, drift in enumerate(self._drifts)]
         return [moved[n // 3] if n % 3 == 1 else part for n, part in enumerate(state)]
+
+    @property
+    def _widest(self) -> float:
+        """The variance of a level of which only the range is known; no state has a larger one."""
+        w = self.upper - self.lower
+        return w * w / 12
 
     @property
     def _drifts(self) -> tuple[float, ...]:
