@@ -101,7 +101,7 @@ LOSS = Row(
             "heatmap",
             "Backward loss",
             "What the releases so far reveal about the newest value to anyone who knows the correlation. It covers "
-            "those of the first 50 series of each batch whose policy names a correlation, whatever the policy. "
+            "the first 50 series of each batch whose policy names a correlation, whatever the policy. "
             "Higher is worse.",
             "none",
             (Query("sum by (le) (increase(landmark_backward_loss_bucket{*}[$__rate_interval]))", "{{le}}"),),

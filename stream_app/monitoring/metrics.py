@@ -106,12 +106,12 @@ class WorkerMetric:
     )
     BUDGET_LEFT_SHARE: Final = Histogram(
         "landmark_budget_left_share",
-        "Share of budget left, for those of the first 50 series of each batch whose budget can be used up.",
+        "Share of budget left, for those of the first 50 open series of each batch whose budget can be used up.",
         buckets=_SHARES,
     )
     SAMPLING_RATE: Final = Histogram(
         "landmark_sampling_rate",
-        "Sampling rate of the adaptive scheme, for the first 50 series of each batch.",
+        "Sampling rate of the adaptive scheme, for the first 50 open series of each batch.",
         buckets=_SHARES,
     )
     DEFAULT_POLICY_EPSILON: Final = Gauge(
@@ -119,7 +119,7 @@ class WorkerMetric:
     )
     BACKWARD_LOSS: Final = Histogram(
         "landmark_backward_loss",
-        "Backward loss, for those of the first 50 series of each batch whose policy names a correlation.",
+        "Backward loss, for the first 50 series of each batch whose policy names a correlation.",
         buckets=_LOSSES,
     )
     CORRELATED_SERIES: Final = Gauge(

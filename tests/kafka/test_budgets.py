@@ -3,12 +3,23 @@
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.rows import SeriesRow
 from stream_app.kafka.memory.rows import MemoryRows
-from stream_app.kafka.owner.budgets import EARLIER, MORE, NAMED, OWN, counted_budgets, label_of, labels_of, show_budgets
+from stream_app.kafka.owner.budgets import (
+    EARLIER,
+    MORE,
+    NAMED,
+    OWN,
+    budget_groups,
+    counted_budgets,
+    label_of,
+    labels_of,
+    show_budgets,
+)
 from stream_app.kafka.owner.cache import RowCache, RowReader
 from stream_app.monitoring.metrics import CLASSES, Metrics
 from stream_app.monitoring.scrape import scrape_of
@@ -99,6 +110,22 @@ def test_columns_and_rows_count_alike() -> None:
     together.take(rows())
     assert (len(apart.states), len(together.states)) == (0, 4)
     assert counted_budgets([apart]) == counted_budgets([together])
+
+
+@pytest.mark.parametrize("fewest", [1, 100])
+def test_each_open_series_is_observed_as_its_row_says(fewest: int) -> None:
+    """Literal shares and rates of the rows; those in columns keep their amounts when the columns change."""
+    found = reader(rows(), fewest)
+    groups = list(budget_groups(found.rows(), found.states, np.array(sorted(found.states.index.values()), np.int64)))
+    found.states.figures["landmark_spent_nano"] = found.states.figures["rate_nano"] = 0
+    metrics = Metrics()
+    for group in groups:
+        group.observe(metrics)
+    shown = scrape_of(metrics.text().decode(), 0)
+    shares = shown.by("landmark_budget_left_share_bucket", "le")
+    assert [shares[end] for end in ("0.0", "0.2", "0.3", "0.7", "0.8", "+Inf")] == [1, 1, 2, 2, 3, 3]
+    rates = shown.by("landmark_sampling_rate_bucket", "le")
+    assert rates == {"1.0": 2, "+Inf": 2}
 
 
 def test_the_worst_is_that_of_the_largest_share() -> None:

@@ -16,7 +16,6 @@ from stream_app.deciding.columns.sorting import FEWEST, NOTHING, Source, togethe
 from stream_app.deciding.context import Context
 from stream_app.deciding.decider import INPUT_HEADER, Append, Decider, Headers, Outlets, input_of
 from stream_app.deciding.members import FindMember, no_member
-from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
 from stream_app.formats.encoding import Output
 from stream_app.formats.records import InputRecord, Records
@@ -156,10 +155,6 @@ class BatchDecider:
         yield from zip(names, states.figures["sequence"][places].tolist(), links(states, places), strict=True)
         for series, row in self.alone.changed.items():
             yield series, row.sequence, row.previous
-
-    def rows(self, most: int) -> list[SeriesRow]:
-        """Return the rows of at most ``most`` of the series that changed."""
-        return [*map(self._states.row, self.places[:most].tolist()), *islice(self.alone.changed.values(), most)][:most]
 
     @property
     def together(self) -> int:

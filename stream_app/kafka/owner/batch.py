@@ -4,6 +4,7 @@ import asyncio
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from stream_app.deciding.collection import Collection
@@ -14,6 +15,7 @@ from stream_app.deciding.members import Claims, Member
 from stream_app.deciding.outcome import Renewal
 from stream_app.deciding.rows import SeriesRow
 from stream_app.kafka.brokers import Pages
+from stream_app.kafka.owner.budgets import BudgetGroup, budget_groups
 from stream_app.kafka.owner.cache import RowReader
 from stream_app.kafka.owner.inbox import BatchInput
 from stream_app.kafka.owner.tail import Tail
@@ -22,7 +24,7 @@ from stream_app.privacy.reason import Reason
 MOST_SECONDS = 0.05
 """The processing time after which a batch accepts no more single records, because later input has to wait."""
 SAMPLED = 50
-"""The number of series per batch whose budget, rate and loss are observed: observing all would double the cost."""
+"""The number of series per batch whose budget, rate and loss are observed; to observe all of them costs too much."""
 
 
 @dataclass(slots=True)
@@ -55,8 +57,8 @@ class Batch:
     """Rows of the changed series that were processed individually."""
     links: list[tuple[str, int, str]] = field(default_factory=list)
     """Series, sequence and hash of the last entry of each changed series; empty without signed checkpoints."""
-    sample: list[SeriesRow] = field(default_factory=list)
-    """Rows of some changed series."""
+    sample: list[BudgetGroup] = field(default_factory=list)
+    """The budgets of some changed series."""
     members: dict[str, Member] = field(default_factory=dict)
     """Rows of the persons that changed, by chain name."""
     claims: list[Claims] = field(default_factory=list)
@@ -149,7 +151,9 @@ async def decide(
     batch.bound = tail.binds(batch.end)
     alone = decider.alone
     batch.changed, batch.stored, batch.sealed = alone.changed, decider.stored(), collection.units.written()
-    batch.links, batch.sample = list(decider.links()) if linked else [], decider.rows(SAMPLED)
+    batch.links = list(decider.links()) if linked else []
+    some = decider.places[:SAMPLED]
+    batch.sample = list(budget_groups(islice(alone.changed.values(), SAMPLED - len(some)), rows.states, some))
     batch.members, batch.claims = alone.members, alone.claims()
     if not silent:  # otherwise they were counted when written
         batch.decisions, batch.rejected, batch.together = decider.decisions, alone.rejected, decider.together

@@ -1,10 +1,10 @@
-"""Counts budgets, limits and losses over series and people, by the policy labels of the metrics."""
+"""Counts budgets over series, by the policy labels of the metrics."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -13,17 +13,15 @@ import numpy.typing as npt
 from stream_app.deciding.columns.carried import gathered, guard_of
 from stream_app.deciding.columns.states import FREE, States
 from stream_app.deciding.context import DefaultPolicy
-from stream_app.deciding.members import Claims, Member
-from stream_app.deciding.rows import SeriesRow, first_default, stored_loss
+from stream_app.deciding.rows import SeriesRow, first_default
 from stream_app.kafka.owner.cache import RowReader
-from stream_app.monitoring.metrics import CLASSES, USED_UP, Metrics, WorkerMetric, class_of, classes_of
+from stream_app.monitoring.metrics import CLASSES, USED_UP, Metrics, WorkerMetric, classes_of
 from stream_app.privacy.amounts import Ints
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import LandmarkLevel, UserLevel
 from stream_app.privacy.rule import Rule
 from stream_app.privacy.state import Promise, last_decided
 from stream_app.privacy.values import NANO
-from stream_app.setup.settings import Settings
 from stream_app.words.amount import worse
 
 OWN = "own"  # label of all policies that series sent for themselves
@@ -79,7 +77,7 @@ def counted_budgets(rows: Iterable[RowReader]) -> BudgetCounts:
     # it.
     counts = BudgetCounts()
     for reader in rows:
-        for group in chain(_of_rows(reader.rows()), _of_states(reader.states)):
+        for group in budget_groups(reader.rows(), reader.states, np.arange(len(reader.states.names))):
             group.add_to(counts)
     return counts
 
@@ -98,7 +96,7 @@ class _PlannedUse(NamedTuple):
         return (self.spare_left == 0) & (self.last_steps + 1 >= steps + from_first * self.first_steps)
 
 
-class _Group(NamedTuple):
+class BudgetGroup(NamedTuple):
     """Series that are not closed, with one default policy and one scheme; columns have equal length."""
 
     default: str
@@ -108,6 +106,15 @@ class _Group(NamedTuple):
     rates_nano: Ints | None  # None if the scheme has no publishing rate
     planned: Callable[[Ints], _PlannedUse]
     """Returns the rest for the series at some indices; only few are asked for, because this blocks the event loop."""
+
+    def observe(self, metrics: Metrics) -> None:
+        """Show the remaining share of each budget that can be exhausted, and each publishing rate."""
+        if self.policy.protection.exhaustible:
+            for share in (1 - self.used_nano / self.budgets_nano).tolist():
+                metrics.observe(WorkerMetric.BUDGET_LEFT_SHARE, share)
+        if self.rates_nano is not None:
+            for rate in (self.rates_nano / NANO).tolist():
+                metrics.observe(WorkerMetric.SAMPLING_RATE, rate)
 
     def add_to(self, counts: BudgetCounts) -> None:
         """Add the series to the counts."""
@@ -135,7 +142,13 @@ class _Group(NamedTuple):
             counts.left_nano[name, default] += _sum(left_nano)
 
 
-def _of_rows(rows: Iterable[SeriesRow]) -> Iterator[_Group]:
+def budget_groups(rows: Iterable[SeriesRow], states: States, places: Ints) -> Iterator[BudgetGroup]:
+    """Yield the series of some rows and those at some places of columns, except closed ones, with copied amounts."""
+    yield from _of_rows(rows)
+    yield from _of_states(states, places)
+
+
+def _of_rows(rows: Iterable[SeriesRow]) -> Iterator[BudgetGroup]:
     groups: defaultdict[tuple[object, ...], list[SeriesRow]] = defaultdict(list)
     for row in rows:
         if not row.state.closed:
@@ -145,8 +158,10 @@ def _of_rows(rows: Iterable[SeriesRow]) -> Iterator[_Group]:
     for own in groups.values():
         amounts = [(row.state.guard.budget_nano, row.state.guard.used_nano) for row in own]
         budgets, used_nano = np.array(amounts, np.int64).T
-        rates_nano = own[0].policy.sampling and np.array([row.state.latest.rate_nano for row in own], np.int64)
-        yield _Group(own[0].default, own[0].policy, budgets, used_nano, rates_nano, partial(_planned_rows, own))
+        rates_nano = np.array([row.state.latest.rate_nano for row in own], np.int64)
+        policy, planned = own[0].policy, partial(_planned_rows, own)
+        rates = None if policy.sampling is None else rates_nano
+        yield BudgetGroup(own[0].default, policy, budgets, used_nano, rates, planned)
 
 
 def _planned_rows(rows: Sequence[SeriesRow], some: Ints) -> _PlannedUse:
@@ -155,23 +170,27 @@ def _planned_rows(rows: Sequence[SeriesRow], some: Ints) -> _PlannedUse:
     return _PlannedUse([_PlannedEnd.of(row.policy, row.state.promise) for row in own], *np.array(figures, np.int64).T)
 
 
-def _of_states(states: States) -> Iterator[_Group]:
-    # Sort by group once, however many groups there are, because this blocks the event loop.
-    figures = states.figures[: len(states.names)]
-    numbers = figures["group"]
-    order = np.argsort(numbers, kind="stable")
-    ends = np.searchsorted(numbers[order], np.arange(FREE, len(states.groups)), "right")
-    for group, begin, end in zip(states.groups, ends[:-1], ends[1:], strict=True):
-        places = order[begin:end]
-        guard: Any = guard_of(figures, places)
-        yield _Group(
+def _of_states(states: States, places: Ints) -> Iterator[BudgetGroup]:
+    figures = states.figures
+    for number, own in _by_group(figures["group"][places], places):
+        group = states.groups[number]
+        guard: Any = guard_of(figures, own)
+        yield BudgetGroup(
             group.default,
             group.rule,
             guard.budget_nano,
             guard.used_nano,
-            None if group.rule.sampling is None else figures["rate_nano"][places],
-            partial(_planned_states, states, places),
+            None if group.rule.sampling is None else figures["rate_nano"][own],
+            partial(_planned_states, states, own),
         )
+
+
+def _by_group(numbers: Ints, places: Ints) -> list[tuple[int, Ints]]:
+    """Return each group's number and its places; sort once for all groups, because this blocks the event loop."""
+    order = np.argsort(numbers, kind="stable")
+    found, begins = np.unique(numbers[order], return_index=True)
+    runs = zip(found.tolist(), pairwise([*begins.tolist(), len(order)]), strict=True)
+    return [(number, places[order[begin:end]]) for number, (begin, end) in runs if number != FREE]
 
 
 def _planned_states(states: States, places: Ints, some: Ints) -> _PlannedUse:
@@ -240,61 +259,3 @@ def show_budgets(metrics: Metrics, labels: PolicyLabels, counts: BudgetCounts) -
         WorkerMetric.SAMPLING_RATE_SERIES,
         [((label_of(labels, default), rate), n) for (default, rate), n in counts.rates.items()],
     )
-
-
-class CapCounts:
-    """The number of people with a limit, by class of the unreserved share of that limit."""
-
-    def __init__(self) -> None:
-        self.left: Counter[str] = Counter()  # by class
-
-    def take(self, members: Iterable[Member]) -> None:
-        """Start over, and count all persons of the partition."""
-        self.left.clear()
-        self.move((None, member) for member in members)
-
-    def move(self, claims: Iterable[Claims]) -> None:
-        """Apply the changes of a batch, given the rows of its persons before and after the batch."""
-        # PRIVACY: reserved amounts and limits depend on policies and public facts, and are in the ledger; no person is
-        # named.
-        for before, after in claims:
-            for member, sign in ((before, -1), (after, 1)):
-                if member is not None and member.cap_nano is not None:
-                    cap_nano = member.cap_nano or 1  # a limit of zero has no reservations
-                    self.left[class_of((cap_nano - member.claimed_nano) / cap_nano)] += sign
-
-    def show(self, metrics: Metrics, partition: str) -> None:
-        """Show the counts once any person has had a limit."""
-        for share in self.left:
-            metrics.set(WorkerMetric.CAP_LEFT_MEMBERS, self.left[share], partition, share)
-
-    @staticmethod
-    def withdraw(metrics: Metrics, partition: str) -> None:
-        """Remove the counts."""
-        for share in CLASSES:
-            metrics.drop(WorkerMetric.CAP_LEFT_MEMBERS, partition, share)
-
-
-class LossCounts:
-    """Exact counts, updated per batch, of a partition's series with a backward loss and with an alarming loss."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.alarm = settings.correlation_alarm
-        self.wanted = bool(settings.correlations)
-        """Whether losses are counted: only a series whose policy names a configured correlation has a loss."""
-        self.correlated = 0
-        self.alarmed = 0
-
-    def take(self, stored: Iterable[bytes]) -> None:
-        """Start over, and count the stored rows of all series."""
-        self.correlated = self.alarmed = 0
-        self.move((None, stored_loss(row)) for row in stored)
-
-    def move(self, losses: Iterable[tuple[float | None, float | None]]) -> None:
-        """Apply a batch's changes, given the loss (or None) of each of its series before and after the batch."""
-        for before, after in losses:
-            self.correlated += (after is not None) - (before is not None)
-            self.alarmed += self._alarming(after) - self._alarming(before)
-
-    def _alarming(self, loss: float | None) -> bool:
-        return self.alarm is not None and loss is not None and loss >= self.alarm

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 
 from stream_app.deciding.members import stored_member
 from stream_app.deciding.rows import ROWS
-from stream_app.kafka.owner.batch import Batch
-from stream_app.kafka.owner.budgets import CapCounts, LossCounts, label_of, labels_of
+from stream_app.kafka.owner.batch import SAMPLED, Batch
+from stream_app.kafka.owner.budgets import label_of, labels_of
+from stream_app.kafka.owner.counts import CapCounts, LossCounts
 from stream_app.kafka.parts import WorkerParts
 from stream_app.monitoring.metric import Counter
 from stream_app.monitoring.metrics import WorkerMetric
-from stream_app.privacy.values import NANO
 
 logger = logging.getLogger(__name__)
 
@@ -108,15 +108,11 @@ class PartitionMetrics:
         metrics.set(WorkerMetric.KEPT_RECORDS, batch.end - batch.recall_offset, self._name)
 
     def _sample(self, batch: Batch) -> None:
-        metrics = self._metrics
-        for row in batch.sample:
-            guard = row.state.guard
-            if row.policy.protection.exhaustible and guard.budget_nano:
-                metrics.observe(WorkerMetric.BUDGET_LEFT_SHARE, 1 - guard.used_nano / guard.budget_nano)
-            if row.policy.sampling is not None:
-                metrics.observe(WorkerMetric.SAMPLING_RATE, row.state.latest.rate_nano / NANO)
-            if row.backward_loss is not None:
-                metrics.observe(WorkerMetric.BACKWARD_LOSS, row.backward_loss)
+        for group in batch.sample:
+            group.observe(self._metrics)
+        for _, loss in batch.losses[:SAMPLED]:
+            if loss is not None:
+                self._metrics.observe(WorkerMetric.BACKWARD_LOSS, loss)
 
     def _show_losses(self) -> None:
         self._metrics.set(WorkerMetric.CORRELATED_SERIES, self._losses.correlated, self._name)

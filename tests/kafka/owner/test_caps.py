@@ -9,7 +9,7 @@ from stream_app.deciding.decider import Decider, Outlets
 from stream_app.deciding.members import Member, stored_member
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
-from stream_app.kafka.owner.budgets import CapCounts
+from stream_app.kafka.owner.counts import CapCounts
 from stream_app.monitoring.metrics import CLAIMED, CLASSES, Metrics
 from stream_app.monitoring.scrape import scrape_of
 from tests.cluster.site import Site, until

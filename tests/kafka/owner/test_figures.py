@@ -10,7 +10,7 @@ from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord, Records
 from stream_app.kafka.owner.batch import Batch
-from stream_app.kafka.owner.budgets import LossCounts
+from stream_app.kafka.owner.counts import LossCounts
 from stream_app.kafka.owner.figures import PartitionMetrics
 from stream_app.kafka.owner.inbox import BatchInput
 from stream_app.loss.correlation import Correlation
