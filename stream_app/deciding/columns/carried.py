@@ -5,7 +5,7 @@ one by one (`arrive`).
 """
 
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from math import prod
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Any, Final, Literal, NamedTuple, TypeVar
@@ -152,7 +152,7 @@ def state_of(figures: SeriesFigures, level: LevelState, promise: Promise, start_
 def entered(rule: Rule, rows: list[Sequence[Any]]) -> _Entered:
     """Return which stored rows (given as fields) can be restored exactly from columns, and the columns for them."""
     step_ms, filtered = rule.step_ms, rule.filtered
-    fields_of: list[Any] = list(zip(*[fields[:PLAIN] for fields in rows], strict=True))
+    fields_of: list[Any] = list(islice(zip(*rows, strict=False), PLAIN))  # a row may have more fields
     columns: Any = StoredRow(*fields_of)
     found = {name: getattr(columns, name) for name in _WHOLE}
     # Fields not written here or below are zero, because there is no release yet.

@@ -8,6 +8,7 @@ per partition.
 columns only if columns contain all of its state.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
@@ -122,7 +123,7 @@ class States:
         """Add series of a group that are not here yet, and set `group` and `used` in ``figures``."""
         while len(self.index) + len(names) > self._most and self._full_at != self.batch:
             self._forget_oldest()
-        places = [self._place(*one) for one in zip(names, periods, strict=True)]
+        places = self._places(names, periods)
         group.series += len(places)
         figures["group"], figures["used"] = group.number, self.batch
         put_back(self.figures, np.array(places, np.int64), figures)
@@ -142,30 +143,36 @@ class States:
 
     def forget(self, series: str) -> None:
         """Forget a series if it is here, because its row is now held elsewhere."""
-        place = self.index.pop(series, None)
-        if place is not None:
-            self.periods[place].group.series -= 1
+        if series in self.index:
+            self._forget_all([self.index[series]])
+
+    def _forget_all(self, places: list[int]) -> None:
+        for place in places:
+            del self.index[self.names[place]]
             self.names[place] = ""
-            self.figures["group"][place] = FREE
-            self._free.append(place)
+            self.periods[place].group.series -= 1
+        self.figures["group"][places] = FREE
+        self._free += places
 
     def __len__(self) -> int:
         return len(self.index)
 
-    def _place(self, series: str, period: Period) -> int:
-        if self._free:
-            place = self._free.pop()
+    def _places(self, names: Sequence[str], periods: Sequence[Period]) -> list[int]:
+        """Give each series an index, free ones first, and return these."""
+        count = len(self.names)
+        reused = self._free[: -len(names) - 1 : -1]
+        del self._free[len(self._free) - len(reused) :]
+        places = [*reused, *range(count, count + len(names) - len(reused))]
+        self.names += names[len(reused) :]
+        self.periods += periods[len(reused) :]
+        for place, series, period in zip(reused, names, periods, strict=False):
             self.names[place], self.periods[place] = series, period
-        else:
-            place = len(self.names)
-            self.names.append(series)
-            self.periods.append(period)
-            if place >= len(self.figures):
-                self.figures = grown(self.figures, 2 * len(self.figures))
-                if len(self.levels):
-                    self.levels = grown(self.levels, len(self.figures))
-        self.index[series] = place
-        return place
+        self.index.update(zip(names, places, strict=True))
+        while len(self.names) > len(self.figures):
+            self.figures = grown(self.figures, 2 * len(self.figures))
+            if len(self.levels):
+                self.levels = grown(self.levels, len(self.figures))
+        return places
 
     def period(self, row: SeriesRow, group: Group) -> Period:
         """Return the period of a row; rows with the same period share one object."""
@@ -194,8 +201,7 @@ class States:
         if not count:
             self._full_at = self.batch
             return
-        for place in stored[np.argpartition(used[old], count - 1)[:count]].tolist():
-            self.forget(self.names[place])
+        self._forget_all(stored[np.argpartition(used[old], count - 1)[:count]].tolist())
 
 
 _default_of: Final = picked("default")
@@ -220,33 +226,33 @@ def arrive(
     """
     found: dict[str, Any] = {name: wire.load(value) for name, value in stored.items()}
     plain = _plain(found, rows, load)
-    groups: dict[Group, tuple[list[str], list[SeriesRow]]] = {}
-    for default, names in plain.items():
+    groups: dict[Group, tuple[dict[str, Any], list[SeriesRow]]] = {}
+    for default, fields_of in plain.items():
         policy = policy_of(default)
         if policy.rule is not None and not policy.renew:
-            groups[states.joined(policy.rule, default)] = (names, [])
+            groups[states.joined(policy.rule, default)] = (fields_of, [])
         else:
-            rows.update((name, load(name)) for name in names)
+            rows.update((name, load(name)) for name in fields_of)
     for row in rows.values():
         if (rule := row.policy.rule) is not None and row.key == row.series.encode():  # columns hold no other key
-            groups.setdefault(states.joined(rule, row.default), ([], []))[1].append(row)
-    for group, (names, decoded) in groups.items():
-        if group.series + len(names) + len(decoded) >= fewest:
-            for series in _taken(states, group, {name: found[name] for name in names}, decoded, load, fewest):
+            groups.setdefault(states.joined(rule, row.default), ({}, []))[1].append(row)
+    for group, (fields_of, decoded) in groups.items():
+        if group.series + len(fields_of) + len(decoded) >= fewest:
+            for series in _taken(states, group, fields_of, decoded, load, fewest):
                 rows.pop(series, None)
 
 
 def _plain(
     found: Mapping[str, Any], rows: dict[str, SeriesRow], load: Callable[[str], SeriesRow]
-) -> dict[str, list[str]]:
-    """Return the series with plain rows, by default policy; add other rows to ``rows`` if columns may hold them.
+) -> dict[str, dict[str, Any]]:
+    """Return the fields of plain rows by default policy and series; add rows that columns may hold to ``rows``.
 
     A series with open units never moves to columns, and is not decoded until it is needed.
     """
-    plain: dict[str, list[str]] = {}
+    plain: dict[str, dict[str, Any]] = {}
     for name, row in found.items():
         if len(row) == PLAIN and (default := _default_of(row)):
-            plain.setdefault(default, []).append(name)
+            plain.setdefault(default, {})[name] = row
         elif len(row) < _LONGEST:
             rows[name] = load(name)
     return plain
@@ -267,19 +273,19 @@ def _taken(
     at, figures, levels = entered(group.rule, [*plain.values(), *map(stored_of, decoded)])
     if group.series + len(at) < fewest:
         return []
+    names = [*plain, *(row.series for row in decoded)]
+    taken = [names[nth] for nth in at]
+    figures["due_ms"] = _NO_BOUND
     known: dict[tuple[Any, ...], Period] = {}
     periods: list[Period] = []
-    names, dues_ms = [*plain, *(row.series for row in decoded)], np.full(len(at), _NO_BOUND)
-    for number, nth in enumerate(at):
-        if nth >= len(plain):
-            row = decoded[nth - len(plain)]
-            period, due_ms = states.period(row, group), next_bound_ms(row.policy, row.state)
-            dues_ms[number] = _NO_BOUND if due_ms is None else due_ms
-        else:
-            shared = _period_of(plain[names[nth]])
-            period = known.get(shared) or known.setdefault(shared, states.period(load(names[nth]), group))
-        periods.append(period)
-    figures["due_ms"] = dues_ms
-    taken = [names[nth] for nth in at]
+    count = bisect_left(at, len(plain))
+    for name in taken[:count]:
+        shared = _period_of(plain[name])
+        periods.append(known.get(shared) or known.setdefault(shared, states.period(load(name), group)))
+    for number, nth in enumerate(at[count:], count):
+        row = decoded[nth - len(plain)]
+        periods.append(states.period(row, group))
+        if (due_ms := next_bound_ms(row.policy, row.state)) is not None:
+            figures["due_ms"][number] = due_ms
     states.put_all(taken, periods, group, figures, levels)
     return taken
