@@ -2,7 +2,7 @@
 
 These contents are never written. A worker that loses them reads the input again from `Collection.floor` onwards.
 Contributors are kept as digests under a random key that only this object holds. A digest in a swap file or a dump
-therefore reveals nothing, even to a holder of the noise key. Once this process has ended, it reveals nothing at all.
+therefore reveals nothing, even to a holder of the noise key, unless the random key is there as well. Memory holds both.
 """
 
 from array import array

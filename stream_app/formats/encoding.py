@@ -137,7 +137,7 @@ def contents(kind: Kind, step: StepResult, form: TextForm) -> tuple[Any, ...]:
         spend_nano, count = most(spend_nano, 1), kind.count(latest.measurement)  # columns include steps that cost 0
         measurement, scale = form.json(kind.measured(latest.measurement)), form.json(kind.stated(spend_nano, count))
         if count is not None:
-            statistic += f',"count":{_json(count)}'
+            statistic += f',"count":{json_of(count)}'
     return (
         form.whole(step.state.clock.decided_ms),
         value,
@@ -171,15 +171,16 @@ def written_one(  # noqa: PLR0913, PLR0917 (what they are made from)
     """
     links, start_ms, version = {0: link}, step.state.clock.decided_ms, f'"policy":{policy.version}'
     found = contents(policy.kind, step, _ONE)
-    output = written(version, fingerprint, links, 0, key, start_ms, _json(series), sequence, epoch, decision, *found)
+    output = written(version, fingerprint, links, 0, key, start_ms, json_of(series), sequence, epoch, decision, *found)
     return output, links[0]
 
 
-def _json(found: object) -> str:
+def json_of(found: object) -> str:
+    """Return a value as JSON."""
     return orjson.dumps(found).decode()
 
 
-_ONE: Final = TextForm(whole=lambda number: number, json=_json, unused="")
+_ONE: Final = TextForm(whole=lambda number: number, json=json_of, unused="")
 
 
 def control_entry(series: str, sequence: int, entry: ControlEntry) -> str:

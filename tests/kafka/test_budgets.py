@@ -30,7 +30,7 @@ DEFAULT = default("home-*", protection=USER)
 
 
 def rows() -> dict[str, SeriesRow]:
-    """Return rows of every kind: with default and own policies, exhaustible or not, with a rate or not, and closed."""
+    """Return rows of every kind: default and own policies, exhaustible or not, with a rate or not, open or closed."""
     run = Run(Context(KEYS, (DEFAULT,), Limits(lifetime_nano=10**12)))
     run.feed_all([observation("home-1", step, 1.0) for step in (1, 2, 3)])
     run.feed_all([observation("home-2", step, 1.0) for step in (1, 2, 3, 4)])

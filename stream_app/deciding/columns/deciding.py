@@ -24,9 +24,8 @@ from stream_app.deciding.columns.carried import (
 from stream_app.deciding.columns.sorting import Together
 from stream_app.deciding.columns.states import Group, States
 from stream_app.deciding.rows import table_key
-from stream_app.formats import wire
 from stream_app.formats.columns import lists, quoted, texts
-from stream_app.formats.encoding import HASH_BYTES, Output, TextForm, contents, written
+from stream_app.formats.encoding import HASH_BYTES, Output, TextForm, contents, json_of, written
 from stream_app.privacy.amounts import Ints
 from stream_app.privacy.fold import StepResult, publish
 from stream_app.privacy.landmarks import LandmarkSets
@@ -45,7 +44,7 @@ class Round(NamedTuple):
     """The steps' numbers among the observations processed together, ascending; other columns are in the same order."""
     places: Ints
     """The index of each step's series."""
-    keys: list[bytes]
+    names: list[str]
     sequences: Ints
     step: StepResult
     """The result of each step, as columns."""
@@ -64,18 +63,15 @@ def decided(keys: KeyRing, states: States, chosen: Together) -> Iterator[Round]:
     """
     if not len(chosen.at):
         return
-    epochs = keys.epoch_of(chosen.starts_ms)
-    sorts = (chosen.ranks, chosen.groups, epochs)
-    order = np.lexsort(sorts[::-1])
-    changes = np.any([np.diff(sort[order]) for sort in sorts], axis=0)
-    for nth in np.split(order, np.flatnonzero(changes) + 1):
-        yield _round(keys, states, chosen.of(nth), nth, int(epochs[nth[0]]))
+    order = np.argsort(chosen.rounds, kind="stable")
+    for nth in np.split(order, np.flatnonzero(np.diff(chosen.rounds[order])) + 1):
+        yield _round(keys, states, chosen.of(nth), nth)
 
 
-def _round(keys: KeyRing, states: States, chosen: Together, nth: Ints, epoch: int) -> Round:
-    places, starts_ms = chosen.places, chosen.starts_ms
+def _round(keys: KeyRing, states: States, chosen: Together, nth: Ints) -> Round:
+    places, starts_ms, epoch = chosen.places, chosen.starts_ms, int(chosen.epochs[0])
     periods = [states.periods[place] for place in places.tolist()]
-    names = [states.names[place].encode() for place in places.tolist()]
+    names = [states.names[place] for place in places.tolist()]
     group = periods[0].group
     rule, figures = group.rule, gathered(states.figures, places)
     columns: list[Any] = [figures[name] for name in SeriesFigures._fields]
@@ -86,7 +82,7 @@ def _round(keys: KeyRing, states: States, chosen: Together, nth: Ints, epoch: in
     before = state_of(held, levels, promise, 0, rule)
     secret = keys.secret_of(epoch)
     assert secret is not None, "steps of erased epochs are not processed together"
-    draws = Draws(secret, epoch, names)
+    draws = Draws(secret, epoch, list(map(str.encode, names)))
     step: Any = publish(rule, before, starts_ms // rule.step_ms, draws, (rule.kind.cell(chosen.numbers),))
     guard, latest = step.state.guard, step.state.latest
     used_nano = int(np.sum(guard.used_nano - before.guard.used_nano))  # before the figures, which it shows, change
@@ -123,29 +119,29 @@ def outputs(states: States, rounds: Sequence[Round], places: Ints, fingerprint: 
     turns = np.empty(sum(len(one.nth) for one in rounds), np.int64)
     for number, one in enumerate(rounds):
         turns[one.nth] = number
-    made = [_written(states, one, fingerprint, last) for one in rounds]
+    made = [_written(one, fingerprint, last) for one in rounds]
     yield from map(next, map(made.__getitem__, turns.tolist()))
     digests = bytes.fromhex("".join(last.values()))
     states.figures["previous"][places] = np.frombuffer(digests, FIGURES["previous"])
 
 
 def _text(column: Any) -> Iterable[str]:
-    return texts(column) if isinstance(column, np.ndarray) else repeat(wire.dump(column).decode())
+    return texts(column) if isinstance(column, np.ndarray) else repeat(json_of(column))
 
 
 _MANY: Final = TextForm(whole=_text, json=_text, unused=repeat(""))
 
 
-def _written(states: States, one: Round, fingerprint: str, last: dict[int, str]) -> Iterator[Output]:
+def _written(one: Round, fingerprint: str, last: dict[int, str]) -> Iterator[Output]:
     """Yield the outputs of a round; ``last`` maps each series' index to the hash of its last entry."""
-    rule, places = one.group.rule, one.places.tolist()
+    rule = one.group.rule
     starts_ms: Any = one.step.state.clock.decided_ms
     return map(
         partial(written, f'"policy":{rule.version}', fingerprint, last),
-        places,
-        one.keys,
+        one.places.tolist(),
+        map(str.encode, one.names),
         starts_ms.tolist(),
-        quoted([states.names[place] for place in places]),
+        quoted(one.names),
         texts(one.sequences),
         repeat(one.epoch),
         one.decisions,

@@ -44,10 +44,10 @@ class Together(NamedTuple):
     """The observations' record numbers in the batch."""
     places: Ints
     """The indices of the observations' series in `States`."""
-    groups: Ints
     starts_ms: Ints
-    ranks: Ints
-    """For each observation, the number of earlier observations of the same series."""
+    epochs: Ints
+    rounds: Ints
+    """The number of each observation's round (`_rounds`)."""
     numbers: Doubles
     """The observations' raw values, or NaN if the value is not a number and is replaced by a substitute."""
 
@@ -58,8 +58,8 @@ class Together(NamedTuple):
 
     def of(self, some: Ints | Flags) -> "Together":
         """Return some of the observations."""
-        at, places, groups, starts_ms, ranks, numbers = self
-        return Together(at[some], places[some], groups[some], starts_ms[some], ranks[some], numbers[some])
+        at, places, starts_ms, epochs, rounds, numbers = self
+        return Together(at[some], places[some], starts_ms[some], epochs[some], rounds[some], numbers[some])
 
     def __repr__(self) -> str:
         # PRIVACY: anything that prints this object, including a traceback, shows no value.
@@ -101,8 +101,10 @@ def together(context: Context, source: Source, records: Records, fewest: int, co
     epochs, (ends_ms, ranks) = context.keys.epoch_of(starts_ms), _before(states, places, starts_ms, steps_ms)
     known &= ~np.asarray(refused(context.keys, epochs, starts_ms, ends_ms, closed=False))
     known = _whole(states, places, known)
-    known = _whole(states, places, known & ~_sparse(groups, ranks, epochs, known, fewest))
-    return Together(at, places, groups, starts_ms, ranks, numbers).of(known)
+    rounds = _rounds(ranks, groups, epochs)
+    counts = np.bincount(rounds[known], minlength=len(at))  # there are no more rounds than observations
+    known = _whole(states, places, known & (counts[rounds] >= fewest))
+    return Together(at, places, starts_ms, epochs, rounds, numbers).of(known)
 
 
 def _places(source: Source, found: Observations, fewest: int) -> Ints:
@@ -144,13 +146,13 @@ def _whole(states: States, places: Ints, known: Flags) -> Flags:
     return ~lacking[places]
 
 
-def _sparse(groups: Ints, ranks: Ints, epochs: Ints, known: Flags, fewest: int) -> Flags:
-    """Return which observations are in rounds with too few events of one group and epoch to be worthwhile."""
-    counts = np.bincount(groups[known], minlength=int(groups.max(initial=0)) + 1)
-    sparse = counts[groups] < fewest
-    for group in np.flatnonzero(counts >= fewest).tolist():
-        (own,) = np.nonzero(known & (groups == group))
-        named, epoch = np.unique(epochs[own], return_inverse=True)
-        rounds = ranks[own] * len(named) + epoch
-        sparse[own] = np.bincount(rounds)[rounds] < fewest
-    return sparse
+def _rounds(ranks: Ints, groups: Ints, epochs: Ints) -> Ints:
+    """Return the number of each observation's round, in the order in which rounds are processed.
+
+    A round contains the observations of one group and epoch that have equal ranks, so at most one of each series.
+    """
+    sorts = (epochs, groups, ranks)
+    order = np.lexsort(sorts)
+    rounds = np.zeros(len(order), np.int64)
+    rounds[order[1:]] = np.cumsum(np.any([np.diff(sort[order]) for sort in sorts], axis=0))
+    return rounds

@@ -6,10 +6,9 @@ Pan-privacy (Dwork, Naor, Pitassi, Rothblum, Yekhanin, Pan-private streaming alg
 counters are never bare in memory. They start with discrete Laplace noise of rate ``intrusion / sensitivity``, whose
 seed comes with the opening watermark and is then forgotten. All releases, and the memory at announced moments,
 reveal at most ``max(intrusion, epsilon)`` about one item at an exposed step, where epsilon is the cost of the step's
-release. The noise before a look covers the counts before it, the fresh noise covers those after it, and the
-closing noise covers the last ones; one item changes one of these parts. If neighbours also change an item's place in
-the log, each affected part changes by half the sensitivity, and the two halves together by no more than the
-sensitivity.
+release. The noise before a look covers the counts before it, the fresh noise covers those after it, and the closing
+noise covers the last ones; one item changes one of these parts. If neighbours also change an item's place in the log,
+each affected part changes by half the sensitivity, and the two halves together by no more than the sensitivity.
 """
 
 from typing import Final, NamedTuple

@@ -120,7 +120,7 @@ def places(found: Any) -> Iterator[tuple[Any, Any]]:
 def odd_answers(policy: dict[str, Any], held: Iterable[tuple[Any, Any]], odds: Iterable[Any]) -> Counter[bool]:
     """Count the answers of `agreed` with each of the held places in turn replaced by each odd value.
 
-    Each place is omitted once, too, and is as before in the end.
+    Each place is also omitted once. In the end, the policy is as before.
     """
     found: Counter[bool] = Counter()
     for holder, key in list(held):

@@ -63,7 +63,7 @@ def steps(time_ms: int, value: object = 4.0) -> list[Mapping[str, object]]:
 
 
 def test_what_is_taken_of_each_observation() -> None:
-    """Number, place, step start, rank and raw value of each are taken; NaN marks a substitute to come."""
+    """Number, place, step start, round and raw value of each are taken; NaN marks a substitute to come."""
     value = {**NUMBER, "invalid": 5}
     desk = Desk(Context(KEYS, (default("*", value=value, protection={"level": "event", "step": 10}),)))
     found = desk.sort(*steps(15), b"{", *steps(27, "seven"))
@@ -71,7 +71,7 @@ def test_what_is_taken_of_each_observation() -> None:
     assert found.at.tolist() == [*range(8), *range(9, 17)]
     assert found.places.tolist() == 2 * places
     assert found.starts_ms.tolist() == 8 * [10] + 8 * [20]
-    assert found.ranks.tolist() == 8 * [0] + 8 * [1]
+    assert found.rounds.tolist() == 8 * [0] + 8 * [1]
     assert [str(number) for number in found.numbers.tolist()] == 8 * ["4.0"] + 8 * ["nan"]
     assert "4.0" not in repr(found)
 
