@@ -152,7 +152,7 @@ PLANTED: Final = (
         "a series stands as columns or as a row, never as both",
         f"{_OWNER}.cache:RowReader.take",
         18,
-        (("self.states.forget(series)", "pass"),),
+        (("self.states.forget(changed)", "pass"),),
     ),
     Planted(
         "answered input written again",

@@ -45,6 +45,7 @@ class Round(NamedTuple):
     places: Ints
     """The index of each step's series."""
     names: list[str]
+    keys: list[bytes]
     sequences: Ints
     step: StepResult
     """The result of each step, as columns."""
@@ -82,7 +83,8 @@ def _round(keys: KeyRing, states: States, chosen: Together, nth: Ints) -> Round:
     before = state_of(held, levels, promise, 0, rule)
     secret = keys.secret_of(epoch)
     assert secret is not None, "steps of erased epochs are not processed together"
-    draws = Draws(secret, epoch, list(map(str.encode, names)))
+    record_keys = list(map(str.encode, names))
+    draws = Draws(secret, epoch, record_keys)
     step: Any = publish(rule, before, starts_ms // rule.step_ms, draws, (rule.kind.cell(chosen.numbers),))
     guard, latest = step.state.guard, step.state.latest
     used_nano = int(np.sum(guard.used_nano - before.guard.used_nano))  # before the figures, which it shows, change
@@ -104,7 +106,7 @@ def _round(keys: KeyRing, states: States, chosen: Together, nth: Ints) -> Round:
         states.levels[places] = np.stack(latest.level, 1)
     words: Any = step.decision
     spent_nano = int(np.sum(step.spend_nano))
-    return Round(group, epoch, nth, places, names, sequences, step, words.tolist(), spent_nano, used_nano)
+    return Round(group, epoch, nth, places, names, record_keys, sequences, step, words.tolist(), spent_nano, used_nano)
 
 
 def outputs(states: States, rounds: Sequence[Round], places: Ints, fingerprint: str) -> Iterator[Output]:
@@ -139,7 +141,7 @@ def _written(one: Round, fingerprint: str, last: dict[int, str]) -> Iterator[Out
     return map(
         partial(written, f'"policy":{rule.version}', fingerprint, last),
         one.places.tolist(),
-        map(str.encode, one.names),
+        one.keys,
         starts_ms.tolist(),
         quoted(one.names),
         texts(one.sequences),

@@ -9,7 +9,7 @@ columns only if columns contain all of its state.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 from weakref import WeakValueDictionary
@@ -141,12 +141,11 @@ class States:
         previous = figures.previous.hex()
         return SeriesRow(series, series.encode(), figures.sequence, previous, period.policy, group.default, state)
 
-    def forget(self, series: str) -> None:
-        """Forget a series if it is here, because its row is now held elsewhere."""
-        if series in self.index:
-            self._forget_all([self.index[series]])
+    def forget(self, series: Iterable[str]) -> None:
+        """Forget the given series that are here, because their rows are now held elsewhere."""
+        self._free_all([self.index[name] for name in series if name in self.index])
 
-    def _forget_all(self, places: list[int]) -> None:
+    def _free_all(self, places: list[int]) -> None:
         for place in places:
             del self.index[self.names[place]]
             self.names[place] = ""
@@ -201,7 +200,7 @@ class States:
         if not count:
             self._full_at = self.batch
             return
-        self._forget_all(stored[np.argpartition(used[old], count - 1)[:count]].tolist())
+        self._free_all(stored[np.argpartition(used[old], count - 1)[:count]].tolist())
 
 
 _default_of: Final = picked("default")

@@ -5,10 +5,11 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.columns.batch import BatchDecider
+from stream_app.deciding.columns.states import States
 from stream_app.deciding.context import Context
 from stream_app.deciding.decider import Headers, Outlets
 from stream_app.deciding.members import Claims, Member
@@ -24,7 +25,23 @@ from stream_app.privacy.reason import Reason
 MOST_SECONDS = 0.05
 """The processing time after which a batch accepts no more single records, because later input has to wait."""
 SAMPLED = 50
-"""The number of series per batch whose budget, rate and loss are observed; to observe all of them costs too much."""
+"""The number of series per batch whose budgets are observed, and whose losses are: observing all costs too much."""
+
+
+class Sample(NamedTuple):
+    """What the metrics observe of a batch: budgets of the first open series, and losses of the first that have one."""
+
+    budgets: list[BudgetGroup]
+    losses: list[float]
+
+    @classmethod
+    def of(cls, decider: BatchDecider, states: States) -> "Sample":
+        """Return the sample of the series that a batch has just changed."""
+        places, rows = decider.places[:SAMPLED], decider.alone.changed.values()
+        opened = (row for row in rows if not row.state.closed)
+        losses = (row.backward_loss for row in rows if row.backward_loss is not None)
+        budgets = budget_groups(islice(opened, SAMPLED - len(places)), states, places)
+        return cls(list(budgets), list(islice(losses, SAMPLED)))
 
 
 @dataclass(slots=True)
@@ -57,8 +74,7 @@ class Batch:
     """Rows of the changed series that were processed individually."""
     links: list[tuple[str, int, str]] = field(default_factory=list)
     """Series, sequence and hash of the last entry of each changed series; empty without signed checkpoints."""
-    sample: list[BudgetGroup] = field(default_factory=list)
-    """The budgets of some changed series."""
+    sample: Sample = field(default_factory=lambda: Sample([], []))
     members: dict[str, Member] = field(default_factory=dict)
     """Rows of the persons that changed, by chain name."""
     claims: list[Claims] = field(default_factory=list)
@@ -152,8 +168,7 @@ async def decide(
     alone = decider.alone
     batch.changed, batch.stored, batch.sealed = alone.changed, decider.stored(), collection.units.written()
     batch.links = list(decider.links()) if linked else []
-    some = decider.places[:SAMPLED]
-    batch.sample = list(budget_groups(islice(alone.changed.values(), SAMPLED - len(some)), rows.states, some))
+    batch.sample = Sample.of(decider, rows.states)
     batch.members, batch.claims = alone.members, alone.claims()
     if not silent:  # otherwise they were counted when written
         batch.decisions, batch.rejected, batch.together = decider.decisions, alone.rejected, decider.together

@@ -123,8 +123,6 @@ class BudgetGroup(NamedTuple):
             for rate, number in _classes(self.rates_nano / NANO):
                 counts.rates[default, rate] += number
         budgets, used_nano = self.budgets_nano, self.used_nano
-        if not len(budgets):
-            return
         shares = used_nano / budgets
         at = int(np.argmax(np.where(shares == shares.max(), budgets, -1)))  # ties: that of the largest budget
         counts.use(int(used_nano[at]), int(budgets[at]))
@@ -143,7 +141,10 @@ class BudgetGroup(NamedTuple):
 
 
 def budget_groups(rows: Iterable[SeriesRow], states: States, places: Ints) -> Iterator[BudgetGroup]:
-    """Yield the series of some rows and those at some places of columns, except closed ones, with copied amounts."""
+    """Yield the series of some rows and those at some places of columns, except closed ones.
+
+    The amounts are copies; what `BudgetGroup.planned` returns is read from the columns when it is called.
+    """
     yield from _of_rows(rows)
     yield from _of_states(states, places)
 
@@ -158,10 +159,9 @@ def _of_rows(rows: Iterable[SeriesRow]) -> Iterator[BudgetGroup]:
     for own in groups.values():
         amounts = [(row.state.guard.budget_nano, row.state.guard.used_nano) for row in own]
         budgets, used_nano = np.array(amounts, np.int64).T
-        rates_nano = np.array([row.state.latest.rate_nano for row in own], np.int64)
-        policy, planned = own[0].policy, partial(_planned_rows, own)
+        policy, rates_nano = own[0].policy, np.array([row.state.latest.rate_nano for row in own], np.int64)
         rates = None if policy.sampling is None else rates_nano
-        yield BudgetGroup(own[0].default, policy, budgets, used_nano, rates, planned)
+        yield BudgetGroup(own[0].default, policy, budgets, used_nano, rates, partial(_planned_rows, own))
 
 
 def _planned_rows(rows: Sequence[SeriesRow], some: Ints) -> _PlannedUse:
@@ -188,9 +188,10 @@ def _of_states(states: States, places: Ints) -> Iterator[BudgetGroup]:
 def _by_group(numbers: Ints, places: Ints) -> list[tuple[int, Ints]]:
     """Return each group's number and its places; sort once for all groups, because this blocks the event loop."""
     order = np.argsort(numbers, kind="stable")
-    found, begins = np.unique(numbers[order], return_index=True)
-    runs = zip(found.tolist(), pairwise([*begins.tolist(), len(order)]), strict=True)
-    return [(number, places[order[begin:end]]) for number, (begin, end) in runs if number != FREE]
+    numbers, places = numbers[order], places[order]
+    ends = (np.flatnonzero(np.diff(numbers, append=FREE - 1)) + 1).tolist()
+    runs = pairwise([0, *ends])
+    return [(group, places[begin:end]) for begin, end in runs if (group := int(numbers[begin])) != FREE]
 
 
 def _planned_states(states: States, places: Ints, some: Ints) -> _PlannedUse:

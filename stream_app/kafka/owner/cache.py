@@ -129,8 +129,7 @@ class RowReader:
     def take(self, changed: Mapping[str, SeriesRow]) -> None:
         """Store the rows that a batch changed individually."""
         self._ahead = {}
-        for series in changed:
-            self.states.forget(series)
+        self.states.forget(changed)
         # Values that many series share are stored once.
         kept = {series: replace(row, state=row.state.compact()) for series, row in changed.items()}
         self._arrive(kept, {}, self.fewest)

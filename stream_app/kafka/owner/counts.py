@@ -48,7 +48,7 @@ class LossCounts:
     def __init__(self, settings: Settings) -> None:
         self.alarm = settings.correlation_alarm
         self.wanted = bool(settings.correlations)
-        """Whether losses are counted: only a series whose policy names a configured correlation has a loss."""
+        """Whether losses are counted, which takes a configured correlation."""
         self.correlated = 0
         self.alarmed = 0
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from stream_app.deciding.members import stored_member
 from stream_app.deciding.rows import ROWS
-from stream_app.kafka.owner.batch import SAMPLED, Batch
+from stream_app.kafka.owner.batch import Batch
 from stream_app.kafka.owner.budgets import label_of, labels_of
 from stream_app.kafka.owner.counts import CapCounts, LossCounts
 from stream_app.kafka.parts import WorkerParts
@@ -108,11 +108,10 @@ class PartitionMetrics:
         metrics.set(WorkerMetric.KEPT_RECORDS, batch.end - batch.recall_offset, self._name)
 
     def _sample(self, batch: Batch) -> None:
-        for group in batch.sample:
+        for group in batch.sample.budgets:
             group.observe(self._metrics)
-        for _, loss in batch.losses[:SAMPLED]:
-            if loss is not None:
-                self._metrics.observe(WorkerMetric.BACKWARD_LOSS, loss)
+        for loss in batch.sample.losses:
+            self._metrics.observe(WorkerMetric.BACKWARD_LOSS, loss)
 
     def _show_losses(self) -> None:
         self._metrics.set(WorkerMetric.CORRELATED_SERIES, self._losses.correlated, self._name)

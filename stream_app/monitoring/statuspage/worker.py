@@ -20,7 +20,7 @@ from stream_app.privacy.reason import Advice
 _Text = Callable[[float], str]
 _CONTROL: Final = "policies, landmarks"
 """The name that readers see for records other than events; the metric calls them `control`."""
-_SAMPLES: Final = "From the first 50 series of each batch in the last ten minutes. A series counts once in each batch."
+_SAMPLES: Final = "From the first 50 open series of each batch in the last ten minutes. A series counts once per batch."
 
 
 class AboutWorker(NamedTuple):
@@ -252,7 +252,7 @@ def _losses(view: View, seen: WorkerSnapshot, detail: WorkerDetail) -> Iterator[
     yield from _distribution(
         "Backward loss", found, lambda loss: figure.NONE if loss is None else f"{loss:.3g}", ("0", "more")
     )
-    note = "What an adversary who knows the correlation gains, for the first 50 series of each batch."
+    note = "What an adversary who knows the correlation gains, for the first 50 correlated series of each batch."
     yield element("p", note, class_="note")
 
 

@@ -177,6 +177,7 @@ def test_rounds_too_small_are_left() -> None:
     assert not desk.taken(*steps(1)[:3])
     assert desk.taken(*steps(1), *steps(2)[:4]) == [*range(12)]
     assert desk.taken(*steps(1), *steps(2)[:3]) == [3, 4, 5, 6, 7]
+    assert not desk.taken(*steps(1)[:3], steps(1, "refused")[3]), "refused records are not among the events of a round"
 
 
 def test_the_end_of_a_batch() -> None:

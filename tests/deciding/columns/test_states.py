@@ -43,14 +43,14 @@ def decided(reader: RowReader, *names: str) -> tuple[BatchDecider, list[bytes]]:
 
 def test_more_series_than_there_was_room_for_beside_a_filter() -> None:
     """Columns grow with the series, including filter columns, even if only series without a filter arrive."""
-    names = [f"home-{nth}" for nth in range(1500)]
+    names = [f"home-{nth}" for nth in range(4500)]  # more than four times the initial room
     reader = RowReader(MemoryRows(), 0, 10_000, 1)
     reader.take(rows_of("filtered-1"))
     reader.take(rows_of(*names))
     decider, entries = decided(reader, "filtered-1", *names)
-    assert len(decider.places) == len(entries) == len(decider.stored()) == 1501
+    assert len(decider.places) == len(entries) == len(decider.stored()) == 4501
     alone = Run(CONTEXT).feed_all(observation(name, at, 3.0 + at) for at in range(2) for name in ("filtered-1", *names))
-    assert entries == alone.ledger[-1501:]
+    assert entries == alone.ledger[-4501:]
 
 
 def test_groups_without_series_make_room() -> None:
@@ -91,9 +91,9 @@ def test_a_row_comes_back_as_it_was() -> None:
         reader.take(rows)
         assert {name: reader.find(name) for name in names} == rows
         assert len({id(period) for period in reader.states.periods}) == 2
-        for name in names[::3]:
-            reader.states.forget(name)
+        reader.states.forget(names[::3])
     assert len(reader.states) == len(names) - len(names[::3])
+    assert len(reader.states.names) == len(names), "free places are used before new ones"
 
 
 def test_periods_are_shared_by_those_alone_that_agree_in_all() -> None:

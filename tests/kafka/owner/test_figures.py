@@ -1,18 +1,25 @@
-"""The counts of backward losses: maintained batch by batch, they equal a count of all stored rows."""
+"""The figures of a partition: counts kept batch by batch equal a count of all rows, and samples show what was left."""
 
+import asyncio
+import json
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord, Records
-from stream_app.kafka.owner.batch import Batch
+from stream_app.kafka.memory.rows import MemoryRows
+from stream_app.kafka.owner.batch import Batch, decide
+from stream_app.kafka.owner.cache import RowReader
 from stream_app.kafka.owner.counts import LossCounts
 from stream_app.kafka.owner.figures import PartitionMetrics
 from stream_app.kafka.owner.inbox import BatchInput
+from stream_app.kafka.owner.tail import Tail
 from stream_app.loss.correlation import Correlation
 from stream_app.monitoring.metrics import Metrics
 from stream_app.monitoring.scrape import scrape_of
@@ -27,6 +34,12 @@ CONTEXT = Context(
     limits=Limits(lifetime_nano=10**12),
     correlations={"household": Correlation.of_strength(3, 0.6).adversary().backward},
 )
+
+
+def shown_in(metrics: Metrics, context: Context) -> PartitionMetrics:
+    """Return what shows partition 3 in the metrics."""
+    parts: Any = SimpleNamespace(metrics=metrics, context=context, settings=Settings.model_construct(), aside=None)
+    return PartitionMetrics(parts, 3)
 
 
 def batches() -> list[list[Record]]:
@@ -78,8 +91,7 @@ def test_renewals_are_counted_and_refused_ones_told_once(caplog: pytest.LogCaptu
     limits = Limits(lifetime_nano=2 * 10**9)
     context = Context(KEYS, (default("home-*", renew=[100, 200]),), limits)
     metrics = Metrics()
-    parts: Any = SimpleNamespace(metrics=metrics, context=context, settings=Settings.model_construct(), aside=None)
-    figures = PartitionMetrics(parts, 3)
+    figures = shown_in(metrics, context)
     table: dict[str, SeriesRow] = {}
     for at in (0, 150, 250):
         decider = decided(context, [observation(series, at, 1) for series in SERIES], table, {})
@@ -97,3 +109,74 @@ def test_renewals_are_counted_and_refused_ones_told_once(caplog: pytest.LogCaptu
     assert len(told) == 1
     assert "partition 3: 6 policies were not renewed" in told[0]
     assert not any(series in told[0] for series in SERIES)
+
+
+USER = {"level": "user", "length": 4}
+
+
+class Desk:
+    """A partition's input, decided batch by batch."""
+
+    def __init__(self) -> None:
+        self.context = Context(KEYS, (default("home-*", protection=USER),), Limits(lifetime_nano=10**12))
+        self.reader = RowReader(MemoryRows(), 0, 1_000, 16)
+        self.tail, self.collection = Tail(0, ()), Collection(bytes(32))
+        self.end = 0
+
+    def batch(self, *records: Record) -> Batch:
+        """Decide a batch."""
+        start, self.end = self.end, self.end + len(records)
+        given = Records.of(
+            InputRecord("events", 0, start + nth, 0, None, json.dumps(record).encode())
+            for nth, record in enumerate(records)
+        )
+        one, pages = BatchInput(start, self.end, given, []), partial(MemoryPages, 2**20)
+        return asyncio.run(decide(one, pages, self.context, self.reader, self.tail, self.collection))
+
+    def shown(self, batch: Batch, metric: str) -> dict[str, int]:
+        """Return the buckets of a histogram after one batch was committed, by upper end, without the empty ones."""
+        metrics = Metrics()
+        shown_in(metrics, self.context).committed(batch, 0.1, waiting=0, cached_series=0)
+        return scrape_of(metrics.text().decode(), 0).by(f"{metric}_bucket", "le")
+
+
+def homes(count: int, moment: int) -> list[Record]:
+    """Return an observation of each of some series under the default policy."""
+    return [observation(f"home-{nth}", moment, 1.0) for nth in range(count)]
+
+
+def test_a_batch_shows_the_budgets_that_it_left_even_after_the_next_one() -> None:
+    """Fifty of sixty series count, with half of their budget left; the next batch changes the columns."""
+    desk = Desk()
+    desk.batch(*homes(60, 1))
+    batch = desk.batch(*homes(60, 2))
+    assert batch.together == desk.batch(*homes(60, 3)).together == 60
+    ends = ("0.5", "0.6", "0.7", "0.8", "0.9", "1.0", "+Inf")
+    assert desk.shown(batch, "landmark_budget_left_share") == dict.fromkeys(ends, 50)
+
+
+def test_series_decided_one_by_one_fill_the_sample_and_closed_ones_take_no_place() -> None:
+    """Twenty series in columns have half left; of forty others with three quarters, the first eight are closed."""
+    desk = Desk()
+    desk.batch(*homes(20, 1))
+    names = [f"bus-{nth}" for nth in range(40)]
+    versions: list[Record] = [policy(name, protection=USER) for name in names]
+    closes: list[Record] = [{"type": "close", "series": name} for name in names[:8]]
+    batch = desk.batch(*homes(20, 2), *versions, *(observation(name, 1, 1.0) for name in names), *closes)
+    assert batch.together == 20
+    assert desk.shown(batch, "landmark_budget_left_share") == {
+        **dict.fromkeys(("0.5", "0.6", "0.7"), 20),
+        **dict.fromkeys(("0.8", "0.9", "1.0", "+Inf"), 50),
+    }
+    more = desk.batch({"type": "close", "series": "bus-8"}, observation("bus-9", 2, 1.0))
+    assert desk.shown(more, "landmark_budget_left_share")["+Inf"] == 1
+
+
+def test_fifty_losses_show_whether_or_not_their_correlation_is_configured() -> None:
+    """Series that name no correlation take none of the fifty places."""
+    desk = Desk()
+    versions: list[Record] = [policy(f"bus-{nth}", protection=USER) for nth in range(10)]
+    versions += [policy(f"bus-{nth}", protection=USER, correlation="nowhere") for nth in range(10, 70)]
+    batch = desk.batch(*versions, *(observation(f"bus-{nth}", 1, 1.0) for nth in range(70)))
+    assert not desk.context.correlations
+    assert desk.shown(batch, "landmark_backward_loss")["+Inf"] == 50
